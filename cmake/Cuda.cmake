@@ -1,0 +1,40 @@
+# Cuda.cmake: compiles every kernel body with nvcc, once per architecture. A warning or a register spill fails the
+# build. nvcc is called directly, so that CMake needs no CUDA language where there is none.
+
+file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
+set(cuda_architectures sm_80 sm_90 sm_120)
+set(cuda_flags -std=c++17 -O3 -fmad=$<IF:$<BOOL:${ABUT_STRICT}>,false,true> -Werror all-warnings -Xptxas -warn-spills
+               -Xptxas -Werror -Xcompiler -fno-threadsafe-statics,-fno-exceptions
+               -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
+
+set(NVCC NVCC-NOTFOUND)
+if(NOT ABUT_CUDA STREQUAL "OFF")
+  find_program(ABUT_NVCC nvcc PATHS $ENV{CUDA_PATH}/bin $ENV{CUDA_HOME}/bin /usr/local/cuda/bin)
+  mark_as_advanced(ABUT_NVCC)
+  set(NVCC ${ABUT_NVCC})
+  if(NOT NVCC AND NOT ABUT_CUDA STREQUAL "AUTO")
+    message(FATAL_ERROR "ABUT_CUDA=${ABUT_CUDA}, but there is no nvcc in PATH, CUDA_PATH, CUDA_HOME or /usr/local/cuda")
+  endif()
+endif()
+note_dependency(nvcc "${NVCC}" "${NVCC}" "kernels are not compiled for GPUs")
+
+if(NVCC AND cuda_source)
+  execute_process(COMMAND ${NVCC} --list-gpu-code OUTPUT_VARIABLE known_architectures)
+  foreach(architecture IN LISTS cuda_architectures)
+    if(NOT known_architectures MATCHES "${architecture}\n")
+      message(WARNING "${NVCC} does not know ${architecture}: kernels are not compiled for it")
+      continue()
+    endif()
+    set(cubin ${PROJECT_BINARY_DIR}/cuda/${architecture}.cubin)
+    add_custom_command(
+      OUTPUT ${cubin}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
+      COMMAND ${NVCC} -cubin -arch=${architecture} ${cuda_flags} -MD -MF ${cubin}.d -o ${cubin} ${cuda_source}
+      DEPENDS ${cuda_source}
+      DEPFILE ${cubin}.d
+      COMMENT "Compiling kernels for ${architecture}"
+      VERBATIM)
+    list(APPEND cubins ${cubin})
+  endforeach()
+  add_custom_target(abut_cuda ALL DEPENDS ${cubins})
+endif()

@@ -1,0 +1,39 @@
+# Kernels.cmake: src/kernels/cpu.c, compiled once per instruction set and real type. Sets kernel_objects.
+
+# never -ffast-math: results must not depend on what a compiler thinks it may reorder
+add_library(abut_kernel_flags INTERFACE)
+target_link_libraries(abut_kernel_flags INTERFACE abut_flags)
+target_compile_options(abut_kernel_flags INTERFACE
+  $<IF:$<CONFIG:Debug>,-O1,-O3> -fno-math-errno -fno-trapping-math -fno-signed-zeros
+  -ffp-contract=$<IF:$<BOOL:${ABUT_STRICT}>,off,fast>)
+# vector types are an extension; set per source, so that it follows -Wpedantic
+set(kernel_warnings -Wno-pedantic -Wno-psabi)
+
+set(avx2_flags -mavx2 -mfma)
+set(avx512_flags -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma -mprefer-vector-width=512)
+
+# isa:bits of real:lanes of a vector
+set(kernel_instances scalar:64:1)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
+  list(APPEND kernel_instances sse2:64:2 sse2:32:4 avx2:64:4 avx2:32:8 avx512:64:8 avx512:32:16)
+else()
+  list(APPEND kernel_instances generic:64:2 generic:32:4)
+endif()
+
+set(kernel_objects "")
+file(GLOB kernel_source CONFIGURE_DEPENDS src/kernels/cpu.c)
+if(kernel_source)
+  set_source_files_properties(${kernel_source} PROPERTIES COMPILE_OPTIONS "${kernel_warnings}")
+  foreach(instance IN LISTS kernel_instances)
+    string(REPLACE ":" ";" parts ${instance})
+    list(GET parts 0 isa)
+    list(GET parts 1 bits)
+    list(GET parts 2 lanes)
+    set(target abut_kernels_${isa}_f${bits})
+    add_library(${target} OBJECT ${kernel_source})
+    target_compile_definitions(${target} PRIVATE ABUT_ISA=${isa} ABUT_REAL=${bits} ABUT_LANES=${lanes})
+    target_link_libraries(${target} PRIVATE abut_kernel_flags)
+    target_compile_options(${target} PRIVATE ${${isa}_flags})
+    list(APPEND kernel_objects $<TARGET_OBJECTS:${target}>)
+  endforeach()
+endif()

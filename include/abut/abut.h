@@ -1,0 +1,400 @@
+/* abut.h: batched, differentiable simulation of articulated rigid bodies in contact.
+ *
+ * Three objects: a model (the compiled scene, immutable), a batch (N environments of one model on one
+ * device), and the record that a rollout leaves in its batch for the reverse pass.
+ *
+ *   abut_model *model = NULL;   abut_model_load("robot.xml", NULL, &model);
+ *   abut_options options = abut_default_options();   options.nenv = 1024;
+ *   abut_batch *batch = NULL;   abut_batch_create(model, &options, &batch);
+ *   abut_rollout_args args = abut_default_rollout_args();   args.nstep = 100;
+ *   abut_rollout(batch, &args);
+ *
+ * Units are SI; angles in radians. Quaternions are (w, x, y, z). qpos and qvel follow MuJoCo: a free joint is
+ * position then quaternion, its velocity is linear (world axes) then angular (body axes).
+ * Arrays cross the API row-major, environment first, as abut_tensor (layout of DLPack's DLTensor), without
+ * copies; the caller owns what it passes in and reads it only after the call returns.
+ * Every function that can fail returns an abut_status; abut_error_message() then says what, where and with
+ * which value. The library never prints and never exits. */
+#ifndef ABUT_H
+#define ABUT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__) && !defined(ABUT_STATIC)
+#define ABUT_API __attribute__((visibility("default")))
+#else
+#define ABUT_API
+#endif
+
+#define ABUT_VERSION_MAJOR 0
+#define ABUT_VERSION_MINOR 1
+#define ABUT_VERSION_PATCH 0
+#define ABUT_VERSION "0.1.0"
+
+/* ---------------------------------------------------------------------------------------- errors */
+
+typedef enum abut_status {
+  ABUT_OK = 0,
+  ABUT_ERROR_ARGUMENT = 1,    /* a null pointer, a wrong size, an option out of range */
+  ABUT_ERROR_MODEL = 2,       /* the scene is not simulable: negative mass, flat hull, ... */
+  ABUT_ERROR_FILE = 3,        /* cannot read or write, truncated, checksum, malformed */
+  ABUT_ERROR_UNSUPPORTED = 4, /* the file asks for something abut cannot represent */
+  ABUT_ERROR_MEMORY = 5,      /* more bytes than there are */
+  ABUT_ERROR_DEVICE = 6,      /* no such device, or it failed */
+} abut_status;
+
+/* Message of this thread's last failure; "" if none. Valid until the thread's next failing call. */
+ABUT_API const char *abut_error_message(void);
+/* "0.1.0". */
+ABUT_API const char *abut_version(void);
+
+/* ---------------------------------------------------------------------------------------- arrays */
+
+/* Same layout as DLPack's DLTensor (ABI version 1). */
+typedef struct abut_tensor {
+  void *data;
+  struct {
+    int32_t device_type; /* 1: CPU */
+    int32_t device_id;
+  } device;
+  int32_t ndim;
+  struct {
+    uint8_t code; /* 0 int, 1 unsigned, 2 float */
+    uint8_t bits;
+    uint16_t lanes;
+  } dtype;
+  int64_t *shape;
+  int64_t *strides; /* elements; NULL: compact row-major (the only form accepted in this version) */
+  uint64_t byte_offset;
+} abut_tensor;
+
+/* ---------------------------------------------------------------------------------------- model */
+
+typedef struct abut_model abut_model;
+typedef struct abut_builder abut_builder;
+
+enum { ABUT_JOINT_FREE = 0, ABUT_JOINT_BALL = 1, ABUT_JOINT_SLIDE = 2, ABUT_JOINT_HINGE = 3 };
+
+enum {
+  ABUT_GEOM_PLANE = 0, /* half-space below the geom's local z = 0 */
+  ABUT_GEOM_SPHERE = 2,
+  ABUT_GEOM_CAPSULE = 3,
+  ABUT_GEOM_ELLIPSOID = 4,
+  ABUT_GEOM_CYLINDER = 5,
+  ABUT_GEOM_BOX = 6,
+  ABUT_GEOM_MESH = 7,
+};
+
+typedef struct abut_body_def {
+  const char *name; /* may be NULL */
+  int32_t parent;   /* body id; 0 is the world */
+  double pos[3];    /* frame in the parent's frame (m) */
+  double quat[4];
+  double mass;       /* kg; with inertia 0 and mass 0 both come from the geoms' volume and density */
+  double ipos[3];    /* centre of mass in the body frame (m) */
+  double iquat[4];   /* principal axes in the body frame */
+  double inertia[3]; /* principal moments (kg m^2) */
+} abut_body_def;
+
+typedef struct abut_joint_def {
+  const char *name;
+  int32_t body;
+  int32_t type;   /* ABUT_JOINT_* */
+  double pos[3];  /* anchor in the body frame (m) */
+  double axis[3]; /* slide, hinge: in the body frame, need not be unit */
+  double ref;     /* qpos at the reference pose (m or rad) */
+  int32_t limited;
+  double range[2];      /* m or rad; ball: range[1] is the largest angle */
+  double solref[2];     /* limit: time constant (s), damping ratio, as MuJoCo's solreflimit */
+  double stiffness;     /* N/m or N m/rad */
+  double springref;     /* m or rad */
+  double damping;       /* N s/m or N m s/rad */
+  double armature;      /* kg or kg m^2 */
+  double frictionloss;  /* N or N m */
+} abut_joint_def;
+
+typedef struct abut_geom_def {
+  const char *name;
+  int32_t body;
+  int32_t type;   /* ABUT_GEOM_* */
+  double size[3]; /* as MuJoCo: radius; half sizes; capsule, cylinder: radius, half length (m) */
+  double pos[3];  /* in the body frame (m) */
+  double quat[4];
+  double density;  /* kg/m^3, used only where the body's mass is 0 */
+  double friction; /* sliding coefficient; a pair takes the larger */
+  double rounding; /* box, mesh: radius added around the hull's points (m) */
+  int32_t contype, conaffinity;
+  const double *points; /* mesh: npoint x 3, in the geom frame (m); their convex hull is the shape */
+  int64_t npoint;
+  int32_t hull_points; /* cylinder, ellipsoid: points of the hull that replaces them; 0: default */
+} abut_geom_def;
+
+typedef struct abut_actuator_def {
+  const char *name;
+  int32_t joint; /* slide or hinge */
+  double gear;   /* length = gear * qpos, joint force = gear * force */
+  double gain;   /* force = gain * ctrl + bias[0] + bias[1] * length + bias[2] * velocity */
+  double bias[3];
+  int32_t ctrllimited, forcelimited;
+  double ctrlrange[2];
+  double forcerange[2];
+} abut_actuator_def;
+
+ABUT_API abut_body_def abut_default_body_def(void);
+ABUT_API abut_joint_def abut_default_joint_def(void);
+ABUT_API abut_geom_def abut_default_geom_def(void);
+ABUT_API abut_actuator_def abut_default_actuator_def(void);
+
+/* A builder holds a scene while it is described; ids count up from 0 per kind (body 0 is the world, it exists).
+ * Bodies must be added parents first; joints and geoms in any order. The compiled scene has joints and geoms in the
+ * order of their bodies, each body's as they were added; bodies, actuators and keys keep their ids. */
+ABUT_API abut_status abut_builder_create(abut_builder **builder);
+ABUT_API void abut_builder_destroy(abut_builder *builder);
+ABUT_API abut_status abut_builder_add_body(abut_builder *builder, const abut_body_def *def, int32_t *id);
+ABUT_API abut_status abut_builder_add_joint(abut_builder *builder, const abut_joint_def *def, int32_t *id);
+ABUT_API abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *def, int32_t *id);
+ABUT_API abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator_def *def, int32_t *id);
+/* No contact between any geoms of these two bodies. */
+ABUT_API abut_status abut_builder_exclude(abut_builder *builder, int32_t body1, int32_t body2);
+/* Contact between two geoms whatever the filters say; friction < 0: by the maximum rule. */
+ABUT_API abut_status abut_builder_add_pair(abut_builder *builder, int32_t geom1, int32_t geom2, double friction);
+/* qpos (nq), qvel (nv), ctrl (nu) in the compiled order; NULL: default. */
+ABUT_API abut_status abut_builder_add_key(abut_builder *builder, const char *name, const double *qpos,
+                                          const double *qvel, const double *ctrl);
+ABUT_API abut_status abut_builder_set_gravity(abut_builder *builder, const double gravity[3]);
+ABUT_API abut_status abut_builder_set_timestep(abut_builder *builder, double timestep);
+/* Validates, derives and freezes. The builder may be destroyed afterwards. */
+ABUT_API abut_status abut_builder_finish(abut_builder *builder, abut_model **model);
+
+typedef struct abut_load_options {
+  int32_t ignore_unsupported; /* drop what can be dropped (docs/import.md) instead of refusing */
+  int32_t hull_points;        /* cylinder, ellipsoid: points of their hulls; 0: default */
+} abut_load_options;
+
+/* Reads .xml (MJCF), .urdf (both through MuJoCo, if built with it) or .abut. options may be NULL.
+ * What was ignored under ignore_unsupported is kept as text: abut_model_warnings. */
+ABUT_API abut_status abut_model_load(const char *path, const abut_load_options *options, abut_model **model);
+/* Writes a .abut file: versioned, checksummed; appears at path only when complete. */
+ABUT_API abut_status abut_model_save(const abut_model *model, const char *path);
+ABUT_API void abut_model_destroy(abut_model *model);
+/* One line per element that loading ignored; "" if none. */
+ABUT_API const char *abut_model_warnings(const abut_model *model);
+
+typedef struct abut_model_sizes {
+  int32_t nbody, njnt, nq, nv, nu, ngeom, npair, nkey;
+} abut_model_sizes;
+ABUT_API abut_model_sizes abut_model_get_sizes(const abut_model *model);
+
+/* Name of an object, "" if it has none; NULL if id is out of range. kind: 'b'ody, 'j'oint, 'g'eom, 'a'ctuator, 'k'ey. */
+ABUT_API const char *abut_model_name(const abut_model *model, char kind, int32_t id);
+/* Geoms of contact pair id. Pairs are sorted; contact_force and min_pair count in this order. */
+ABUT_API abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms[2]);
+
+/* The compiled objects as their definitions, every default resolved: names live as long as the model; a mesh's
+ * points are NULL here (abut_model_hull has them), densities are spent (0). */
+ABUT_API abut_status abut_model_body(const abut_model *model, int32_t body, abut_body_def *def);
+ABUT_API abut_status abut_model_joint(const abut_model *model, int32_t joint, abut_joint_def *def);
+ABUT_API abut_status abut_model_geom(const abut_model *model, int32_t geom, abut_geom_def *def);
+ABUT_API abut_status abut_model_actuator(const abut_model *model, int32_t actuator, abut_actuator_def *def);
+/* Bounds of an actuator's control; [-1, 1] where it is unlimited. */
+ABUT_API abut_status abut_model_ctrlrange(const abut_model *model, int32_t actuator, double range[2]);
+ABUT_API abut_status abut_model_gravity(const abut_model *model, double gravity[3]);
+/* The timestep that the scene asks for (s); a batch steps by abut_options.timestep. */
+ABUT_API double abut_model_timestep(const abut_model *model);
+
+/* A geom's shape in contact: the convex hull of its points, grown by radius. Views into the model. */
+typedef struct abut_hull {
+  const double *points; /* npoint x 3, in the body frame (m); none: a half-space */
+  int32_t npoint;
+  const int32_t *faces; /* nface x 3, indices of points, outward; none: round or a half-space */
+  int32_t nface;
+  double radius; /* m */
+  double error;  /* largest distance from the true surface to the hull (m); 0: exact */
+} abut_hull;
+ABUT_API abut_status abut_model_hull(const abut_model *model, int32_t geom, abut_hull *hull);
+
+/* ---------------------------------------------------------------------------------------- batch */
+
+enum { ABUT_CONTACT_LOCAL = 0, ABUT_CONTACT_INVERSE = 1 };
+enum { ABUT_F64 = 0, ABUT_F32 = 1 };
+enum { ABUT_DEVICE_AUTO = 0, ABUT_DEVICE_CPU = 1, ABUT_DEVICE_CUDA = 2 };
+enum { ABUT_WEIGHTS_UNIT = 0, ABUT_WEIGHTS_NORMALISED = 1 };
+enum { ABUT_FRICTION_PLANE = 0, ABUT_FRICTION_VERTEX = 1 }; /* where lagged friction forces act */
+enum { ABUT_SOLVER_JOINT = 0, ABUT_SOLVER_NESTED = 1 };
+
+typedef struct abut_options {
+  int64_t nenv;
+  int32_t device;         /* ABUT_DEVICE_* */
+  int32_t threads;        /* CPU; 0: all cores */
+  int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
+  int32_t contact;        /* ABUT_CONTACT_* */
+  int32_t weights;        /* of a shape's points */
+  int32_t friction_form;  /* ABUT_FRICTION_* */
+  int32_t solver;         /* joint; nested is the reference that solves every plane to the end */
+  int32_t max_iterations; /* Newton iterations per step */
+  int32_t pair_capacity;  /* contacts with a plane per environment; 0: start small, grow as needed */
+  double timestep;        /* s; 0: the default, 0.01 */
+  double reach;           /* of the local barrier, in units of length */
+  double stiffness;       /* J per L0-scaled barrier; 0: 1e-7 local, 1e-8 inverse */
+  double length;          /* L0 (m) */
+  double gap0;            /* gap given to shapes that touch at the start (m); 0: half the reach, 1e-4 inverse */
+  double max_separation;  /* refuse to start if a body must move further than this (m) */
+  double friction;        /* overrides every coefficient if >= 0 */
+  double slip_velocity;   /* below it contact creeps (m/s) */
+  double tolerance;       /* gradient tolerance of a step (N, N m / L0) */
+} abut_options;
+ABUT_API abut_options abut_default_options(void);
+
+typedef struct abut_batch abut_batch;
+
+/* Bytes that abut_batch_create would allocate per environment, with the record of one step, and in all for
+ * nstep recorded steps. */
+ABUT_API abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
+                                       int64_t *bytes_per_env, int64_t *bytes_total);
+/* All environments start at qpos0 with zero velocity. The model must outlive the batch. */
+ABUT_API abut_status abut_batch_create(const abut_model *model, const abut_options *options, abut_batch **batch);
+ABUT_API void abut_batch_destroy(abut_batch *batch);
+/* Options in force: every default resolved. */
+ABUT_API abut_options abut_batch_get_options(const abut_batch *batch);
+
+/* Per-environment parameters, [N|1, n] each; NULL leaves as is. Sizes: gravity 3 (m/s^2), friction ngeom,
+ * mass nbody (kg; inertia scales with it), stiffness 1 (J), gain nu, bias 3 nu. dtype as the batch. */
+typedef struct abut_parameters {
+  const abut_tensor *gravity, *friction, *mass, *stiffness, *gain, *bias;
+} abut_parameters;
+ABUT_API abut_status abut_batch_set_parameters(abut_batch *batch, const abut_parameters *parameters);
+
+/* mask: N bytes, non-zero selects; NULL selects all. Reset goes to key (-1: qpos0, zero velocity), clears warm
+ * starts and status: a reset environment behaves as a fresh one. */
+ABUT_API abut_status abut_batch_reset(abut_batch *batch, const uint8_t *mask, int32_t key);
+/* qpos [N|1,nq], qvel [N|1,nv]; NULL leaves as is. Warm starts of the selected environments are cleared. */
+ABUT_API abut_status abut_batch_set_state(abut_batch *batch, const uint8_t *mask, const abut_tensor *qpos,
+                                          const abut_tensor *qvel);
+ABUT_API abut_status abut_batch_get_state(const abut_batch *batch, const uint8_t *mask, abut_tensor *qpos,
+                                          abut_tensor *qvel);
+/* Adds noise to the selected environments' qvel and, in tangent space, to qpos: normal with deviation sigma, a
+ * function of (seed, environment, step, entry) only. Clears their warm starts. */
+ABUT_API abut_status abut_batch_perturb(abut_batch *batch, const uint8_t *mask, uint64_t seed, uint64_t step,
+                                        double sigma_qpos, double sigma_qvel);
+
+/* Exact state, warm starts included. Destroy with abut_snapshot_destroy. */
+typedef struct abut_snapshot abut_snapshot;
+ABUT_API abut_status abut_batch_snapshot(const abut_batch *batch, abut_snapshot **snapshot);
+ABUT_API abut_status abut_batch_restore(abut_batch *batch, const abut_snapshot *snapshot);
+ABUT_API void abut_snapshot_destroy(abut_snapshot *snapshot);
+
+/* Status bits of one environment (array `status`, uint32). */
+enum {
+  ABUT_ENV_UNCONVERGED = 1, /* a step hit max_iterations above tolerance; its result was kept */
+  ABUT_ENV_NO_DESCENT = 2,  /* no further decrease was found above tolerance; frozen at the last good state */
+  ABUT_ENV_NONFINITE = 4,   /* non-finite state, control or energy; frozen */
+  ABUT_ENV_OVERLAP = 8,     /* shapes overlapped at the start by more than max_separation; frozen */
+  ABUT_ENV_NOT_MINIMUM = 16 /* reverse: H is not positive definite at a step; its gradient is not defined */
+};
+#define ABUT_ENV_FROZEN (ABUT_ENV_NO_DESCENT | ABUT_ENV_NONFINITE | ABUT_ENV_OVERLAP)
+
+/* ---------------------------------------------------------------------------------------- rollout */
+
+/* A rollout advances every environment by nstep steps. All tensors have the batch's dtype unless said; outputs
+ * that are NULL are not written. Index 0 of a T+1 axis is the start (after separation). */
+typedef struct abut_rollout_args {
+  int64_t nstep;
+  int32_t record; /* keep what abut_rollout_vjp needs; does not change any forward bit */
+  /* inputs */
+  const abut_tensor *qpos0; /* [N|1, nq]; NULL: the batch's state */
+  const abut_tensor *qvel0; /* [N|1, nv] */
+  const abut_tensor *ctrl;  /* [N|1, T|1, nu]; NULL: zero */
+  double kick;              /* each step starts by adding uniform noise in [-kick, kick] to qvel (m/s, rad/s) */
+  uint64_t kick_seed;
+  /* outputs */
+  abut_tensor *qpos;          /* [N, T+1, nq] */
+  abut_tensor *qvel;          /* [N, T+1, nv] */
+  abut_tensor *xpos;          /* [N, T+1, nbody, 3] body frame origins (m, world) */
+  abut_tensor *xquat;         /* [N, T+1, nbody, 4] */
+  abut_tensor *contact_force; /* [N, T, npair, 3] force on the body of the pair's first geom (N, world) */
+  abut_tensor *min_gap;       /* [N, T] smallest distance between shapes that have a plane (m); +inf if none */
+  abut_tensor *min_pair;      /* [N, T] int32, its pair, -1 if none */
+  abut_tensor *energy;        /* [N, T, 4] kinetic, gravity, contact, joint springs (J) at the step's end */
+  abut_tensor *status;        /* [N] uint32 */
+  abut_tensor *iterations;    /* [N, T] int32 Newton iterations */
+  abut_tensor *moved;         /* [N] largest distance a body was moved to separate shapes at the start (m) */
+} abut_rollout_args;
+ABUT_API abut_rollout_args abut_default_rollout_args(void);
+
+typedef struct abut_rollout_result {
+  int64_t newton_iterations; /* over all environments and steps */
+  int64_t newton_iterations_max;
+  int64_t unconverged_steps;
+  int64_t failed_envs; /* frozen or unconverged */
+  int64_t reruns;      /* times the rollout was run again because a list had to grow */
+  double seconds;
+} abut_rollout_result;
+
+/* Called from the calling thread about ten times a second; return non-zero to stop after the steps in flight. */
+typedef int (*abut_progress)(void *user, double fraction);
+
+/* result and progress may be NULL. Bad input fails before anything is written. */
+ABUT_API abut_status abut_rollout(abut_batch *batch, const abut_rollout_args *args, abut_rollout_result *result,
+                                  abut_progress progress, void *user);
+
+/* Cotangents of the recorded rollout. Inputs (NULL: zero) have the shapes of the rollout's outputs; outputs
+ * (NULL: not wanted) have the full shapes [N, ...] below and are assigned. Quaternion cotangents are the
+ * components tangent to the unit sphere. */
+typedef struct abut_vjp_args {
+  const abut_tensor *qpos, *qvel, *xpos, *xquat, *contact_force;
+  abut_tensor *qpos0;     /* [N, nq] */
+  abut_tensor *qvel0;     /* [N, nv] */
+  abut_tensor *ctrl;      /* [N, T, nu] */
+  abut_tensor *gravity;   /* [N, 3] */
+  abut_tensor *friction;  /* [N, ngeom] */
+  abut_tensor *mass;      /* [N, nbody] */
+  abut_tensor *stiffness; /* [N, 1] */
+  abut_tensor *min_pivot; /* [N] smallest pivot of H over the steps */
+  abut_tensor *status;    /* [N] uint32 */
+} abut_vjp_args;
+ABUT_API abut_vjp_args abut_default_vjp_args(void);
+ABUT_API abut_status abut_rollout_vjp(abut_batch *batch, const abut_vjp_args *args, abut_progress progress,
+                                      void *user);
+
+/* ---------------------------------------------------------------------------------------- queries */
+
+/* Separating-plane potential of two convex point sets (docs/contact.md), npair of them: the kernel that a step
+ * calls. Points are in one common frame. */
+typedef struct abut_plane_query {
+  int32_t contact; /* ABUT_CONTACT_* */
+  double reach;
+  double length;
+  int32_t na, nb;
+  const double *a;         /* na x 3 (m) */
+  const double *b;         /* nb x 3 */
+  const double *radii_a;   /* na, or NULL: 0 */
+  const double *radii_b;   /* nb */
+  const double *weights_a; /* na, or NULL: 1 */
+  const double *weights_b;
+  const double *plane; /* start (nx, ny, nz, o), or NULL: from the closest points */
+} abut_plane_query;
+
+enum { ABUT_QUERY_OK = 0, ABUT_QUERY_TOUCHING = 1, ABUT_QUERY_NOT_CONVERGED = 2 };
+
+typedef struct abut_plane_result {
+  int32_t status;       /* ABUT_QUERY_* */
+  int32_t out_of_reach; /* value and gradients are zero, there is no plane */
+  int32_t iterations;
+  double value;    /* U*, dimensionless; +inf when touching */
+  double plane[4]; /* n, o: n.x + o > 0 on the side of a */
+  double *grad_a;  /* na x 3, owned by the caller, may be NULL */
+  double *grad_b;  /* nb x 3 */
+} abut_plane_result;
+
+ABUT_API abut_status abut_query_plane(int64_t count, const abut_plane_query *queries, abut_plane_result *results,
+                                      int32_t dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

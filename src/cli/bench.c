@@ -1,0 +1,308 @@
+/* bench.c: abut bench: named lines, each measured on one core unless its name says otherwise.
+ *
+ * Step lines run 1,024 environments through the public API. A scene first settles for 2 s, then runs 50 steps
+ * in its regime; from a snapshot of that moment the same 50 steps are timed five times, and the median
+ * counts. */
+#include "array.h"
+#include "bench_fma.h"
+#include "ctrl.h"
+#include "host/bench_plane.h"
+#include "job.h"
+#include "json.h"
+#include "progress.h"
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { ENVIRONMENTS = 1024, STEPS = 50, REPETITIONS = 5, NAME_SIZE = 96 };
+static const double TIMESTEP = 0.01, SETTLE_TIME = 2.0, FRICTION = 0.5; /* s, s, - */
+
+typedef struct regime {
+  const char *scene, *name;
+  double kick; /* m/s, rad/s: uniform noise on every velocity at every step */
+  int random;  /* actuators follow uniform random controls */
+} regime;
+
+static const regime step_lines[] = {
+    {"stack5", "rest", 0, 0},         {"stack5", "kicked", 0.05, 0}, {"stack5", "hard", 0.1, 0},
+    {"ant_box", "rest", 0, 0},        {"ant_box", "random", 0, 1},   {"chains4x8", "rest", 0, 0},
+    {"chains4x8", "kicked", 0.05, 0},
+};
+static const regime reverse_lines[] = {{"stack5", "rest", 0, 0}, {"ant_box", "random", 0, 1}};
+static const regime scaling_line = {"ant_box", "random", 0, 1};
+
+typedef struct bench {
+  const cli_options *options;
+  json_writer json;
+  progress bar;
+} bench;
+
+/* A scene that has reached its regime. */
+typedef struct fixture {
+  job job;
+  const regime *regime;
+  array ctrl; /* [N, STEPS, nu] or [1, 1, nu] */
+  abut_snapshot *snapshot;
+  progress *bar;
+} fixture;
+
+/* --------------------------------------------------------------------------------------------- lines */
+
+static int wanted(const bench *in, const char *name) { return fnmatch(in->options->filter, name, 0) == 0; }
+
+static void print_line(bench *out, const char *name, double value, const char *unit) {
+  progress_end(&out->bar);
+  if (out->options->json) {
+    emit_open(&out->json, NULL, '{');
+    emit_text(&out->json, "name", name);
+    emit_number(&out->json, "value", value);
+    emit_text(&out->json, "unit", unit);
+    emit_close(&out->json, '}');
+  } else {
+    printf("%s %.6g %s\n", name, value, unit);
+  }
+  fflush(stdout);
+}
+
+static int ascending(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double values[REPETITIONS]) {
+  qsort(values, REPETITIONS, sizeof *values, ascending);
+  return values[REPETITIONS / 2];
+}
+
+/* ------------------------------------------------------------------------------------------ fixtures */
+
+/* The compiled scene where there is one: it loads without MuJoCo. */
+static void scene_path(const bench *in, const char *scene, char path[512]) {
+  snprintf(path, 512, "%s/%s.abut", in->options->scenes, scene);
+  if (access(path, R_OK)) snprintf(path, 512, "%s/%s.xml", in->options->scenes, scene);
+}
+
+static abut_options step_options(const bench *in, int threads) {
+  abut_options out = abut_default_options();
+  out.device = ABUT_DEVICE_CPU;
+  out.nenv = ENVIRONMENTS;
+  out.threads = threads;
+  out.dtype = in->options->dtype;
+  out.timestep = TIMESTEP;
+  out.friction = FRICTION;
+  return out;
+}
+
+static int run_steps(fixture *in, int record, abut_rollout_result *result) {
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = STEPS;
+  args.record = record;
+  args.ctrl = array_tensor(&in->ctrl);
+  args.kick = in->regime->kick;
+  args.kick_seed = 1;
+  if (abut_rollout(in->job.batch, &args, result, progress_report, in->bar) != ABUT_OK)
+    return cli_library_error();
+  return progress_interrupted() ? cli_error("interrupted") : CLI_OK;
+}
+
+/* Settles one copy, at rest every other would do the same, and gives its state to all. */
+static int settle(fixture *out, const abut_options *options) {
+  array qpos = {0}, qvel = {0};
+  abut_options single = *options;
+  abut_batch *batch = NULL;
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = (int64_t)(SETTLE_TIME / TIMESTEP + 0.5);
+  single.nenv = 1;
+  int code = array_create(&qpos, "qpos", options->dtype, 2, (int64_t[]){1, out->job.sizes.nq});
+  if (code == CLI_OK)
+    code = array_create(&qvel, "qvel", options->dtype, 2, (int64_t[]){1, out->job.sizes.nv});
+  if (code == CLI_OK && (abut_batch_create(out->job.model, &single, &batch) != ABUT_OK ||
+                         abut_rollout(batch, &args, NULL, progress_report, out->bar) != ABUT_OK ||
+                         abut_batch_get_state(batch, NULL, &qpos.tensor, &qvel.tensor) != ABUT_OK ||
+                         abut_batch_set_state(out->job.batch, NULL, &qpos.tensor, &qvel.tensor) != ABUT_OK))
+    code = cli_library_error();
+  abut_batch_destroy(batch);
+  array_destroy(&qpos);
+  array_destroy(&qvel);
+  return code;
+}
+
+static int make_ctrl(fixture *out) {
+  ctrl controls;
+  const char *source = out->regime->random ? "random" : "zero";
+  int code = ctrl_open(&controls, out->job.model, source, 1, ENVIRONMENTS, STEPS);
+  if (code == CLI_OK && controls.nu)
+    code = array_create(&out->ctrl, "controls", out->job.options.dtype, 3,
+                        (int64_t[]){controls.envs, controls.steps, controls.nu});
+  if (code == CLI_OK && controls.nu) ctrl_fill(&controls, 0, &out->ctrl);
+  ctrl_close(&controls);
+  return code;
+}
+
+static int fixture_open(fixture *out, bench *in, const regime *chosen, int threads, int64_t recorded) {
+  char path[512];
+  abut_options options = step_options(in, threads);
+  scene_path(in, chosen->scene, path);
+  memset(out, 0, sizeof *out);
+  out->regime = chosen;
+  out->bar = &in->bar;
+  int code = job_load(&out->job, path, in->options);
+  if (code == CLI_OK) code = job_create(&out->job, &options, recorded, 0);
+  if (code == CLI_OK) code = settle(out, &options);
+  if (code == CLI_OK) code = make_ctrl(out);
+  if (code == CLI_OK) code = run_steps(out, 0, NULL);
+  if (code == CLI_OK && abut_batch_snapshot(out->job.batch, &out->snapshot) != ABUT_OK)
+    code = cli_library_error();
+  return code;
+}
+
+static void fixture_close(fixture *out) {
+  abut_snapshot_destroy(out->snapshot);
+  array_destroy(&out->ctrl);
+  job_close(&out->job);
+}
+
+/* ---------------------------------------------------------------------------------------- step lines */
+
+/* Seconds of the fixture's steps, from its snapshot: median. */
+static int time_steps(fixture *in, double *seconds, abut_rollout_result *result) {
+  double times[REPETITIONS];
+  for (int i = 0; i < REPETITIONS; i++) {
+    if (abut_batch_restore(in->job.batch, in->snapshot) != ABUT_OK) return cli_library_error();
+    double start = cli_now();
+    int code = run_steps(in, 0, result);
+    if (code != CLI_OK) return code;
+    times[i] = cli_now() - start;
+  }
+  *seconds = median(times);
+  return CLI_OK;
+}
+
+static int run_step_line(bench *in, const regime *line) {
+  char name[NAME_SIZE], unconverged[NAME_SIZE + 16];
+  snprintf(name, sizeof name, "step.%s.%s.%s", line->scene, line->name,
+           cli_choice("dtype", in->options->dtype));
+  snprintf(unconverged, sizeof unconverged, "unconverged.%s", name);
+  if (!wanted(in, name) && !wanted(in, unconverged)) return CLI_OK;
+  fixture at;
+  abut_rollout_result result = {0};
+  double seconds = 0;
+  int code = fixture_open(&at, in, line, 1, 1);
+  if (code == CLI_OK) code = time_steps(&at, &seconds, &result);
+  if (code == CLI_OK) {
+    const double env_steps = (double)ENVIRONMENTS * STEPS;
+    print_line(in, name, env_steps / seconds, "env-steps/s");
+    print_line(in, unconverged, (double)result.unconverged_steps / env_steps, "1");
+  }
+  fixture_close(&at);
+  return code;
+}
+
+/* Seconds of one reverse pass over one recorded forward pass, with the final state's cotangents all 1. */
+static int time_ratio(fixture *in, const array *cotangent, array *gradient, double *ratio) {
+  abut_vjp_args args = abut_default_vjp_args();
+  args.qvel = &cotangent->tensor;
+  args.qvel0 = &gradient->tensor;
+  if (abut_batch_restore(in->job.batch, in->snapshot) != ABUT_OK) return cli_library_error();
+  double start = cli_now();
+  int code = run_steps(in, 1, NULL);
+  double middle = cli_now();
+  if (code == CLI_OK && abut_rollout_vjp(in->job.batch, &args, progress_report, in->bar) != ABUT_OK)
+    code = cli_library_error();
+  *ratio = (cli_now() - middle) / (middle - start);
+  return code;
+}
+
+static int run_reverse_line(bench *in, const regime *line) {
+  char name[NAME_SIZE];
+  snprintf(name, sizeof name, "reverse_over_forward.%s.%s", line->scene, line->name);
+  if (!wanted(in, name)) return CLI_OK;
+  fixture at;
+  array cotangent = {0}, gradient = {0};
+  double ratios[REPETITIONS] = {0};
+  int code = fixture_open(&at, in, line, 1, STEPS);
+  int64_t nv = at.job.sizes.nv;
+  if (code == CLI_OK)
+    code = array_create(&cotangent, "cotangents", in->options->dtype, 3,
+                        (int64_t[]){ENVIRONMENTS, STEPS + 1, nv});
+  if (code == CLI_OK)
+    code = array_create(&gradient, "gradient", in->options->dtype, 2, (int64_t[]){ENVIRONMENTS, nv});
+  for (int64_t i = 0; code == CLI_OK && i < cotangent.count; i++)
+    array_set(&cotangent, i, i / nv % (STEPS + 1) == STEPS);
+  for (int i = -1; code == CLI_OK && i < REPETITIONS;
+       i++) { /* the first, untimed, touches the record's pages */
+    double ratio = 0;
+    code = time_ratio(&at, &cotangent, &gradient, &ratio);
+    if (i >= 0) ratios[i] = ratio;
+  }
+  if (code == CLI_OK) print_line(in, name, median(ratios), "1");
+  array_destroy(&cotangent);
+  array_destroy(&gradient);
+  fixture_close(&at);
+  return code;
+}
+
+static int run_memory_line(bench *in) {
+  if (!wanted(in, "bytes_per_env.ant_box")) return CLI_OK;
+  char path[512];
+  job work;
+  int64_t bytes, total;
+  abut_options options = step_options(in, 1);
+  scene_path(in, "ant_box", path);
+  int code = job_load(&work, path, in->options);
+  if (code == CLI_OK && abut_batch_memory(work.model, &options, 1, &bytes, &total) != ABUT_OK)
+    code = cli_library_error();
+  if (code == CLI_OK) print_line(in, "bytes_per_env.ant_box", (double)bytes, "B");
+  job_close(&work);
+  return code;
+}
+
+static int run_scaling_line(bench *in) {
+  if (!wanted(in, "threads2_over_1.ant_box")) return CLI_OK;
+  double seconds[2] = {0};
+  for (int i = 0; i < 2; i++) {
+    fixture at;
+    int code = fixture_open(&at, in, &scaling_line, i + 1, 1);
+    if (code == CLI_OK) code = time_steps(&at, &seconds[i], NULL);
+    fixture_close(&at);
+    if (code != CLI_OK) return code;
+  }
+  print_line(in, "threads2_over_1.ant_box", seconds[0] / seconds[1], "1");
+  return CLI_OK;
+}
+
+static void run_plane_lines(bench *in) {
+  static const struct {
+    const char *name, *which;
+    int dtype;
+  } lines[] = {{"plane.joint.f64", "joint", ABUT_F64},
+               {"plane.joint.f32", "joint", ABUT_F32},
+               {"plane.warm.f64", "warm", ABUT_F64},
+               {"plane.warm.f32", "warm", ABUT_F32},
+               {"plane.cold.f64", "cold", ABUT_F64}};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+    if (wanted(in, lines[i].name))
+      print_line(in, lines[i].name, abut_bench_plane(lines[i].which, lines[i].dtype), "ns");
+}
+
+int cli_bench(const cli_options *options) {
+  bench run = {.options = options, .json = {.stream = stdout}};
+  int code = CLI_OK;
+  progress_begin(&run.bar, "bench");
+  if (options->json) emit_open(&run.json, NULL, '[');
+  print_line(&run, "calibration.fma.f32", bench_fma(), "GFLOP/s");
+  run_plane_lines(&run);
+  for (size_t i = 0; code == CLI_OK && i < sizeof step_lines / sizeof *step_lines; i++)
+    code = run_step_line(&run, &step_lines[i]);
+  for (size_t i = 0; code == CLI_OK && i < sizeof reverse_lines / sizeof *reverse_lines; i++)
+    code = run_reverse_line(&run, &reverse_lines[i]);
+  if (code == CLI_OK) code = run_memory_line(&run);
+  if (code == CLI_OK) code = run_scaling_line(&run);
+  progress_end(&run.bar);
+  if (options->json) {
+    emit_close(&run.json, ']');
+    printf("\n");
+  }
+  return code == CLI_OK ? cli_flush() : code;
+}

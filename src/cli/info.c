@@ -1,0 +1,289 @@
+/* info.c: abut info: what a scene holds, the defaults in force, advice on contact. */
+#include "advice.h"
+#include "job.h"
+#include "json.h"
+#include <math.h>
+
+static const char *const joint_names[] = {"free", "ball", "slide", "hinge"};
+static const char *const geom_names[] = {"plane",     "",         "sphere", "capsule",
+                                         "ellipsoid", "cylinder", "box",    "mesh"};
+
+/* One barrier at the asked gap. */
+typedef struct advice {
+  double reach, stiffness; /* advised: a face contact of the whole weight rests at the gap, or closer */
+  double face, point;      /* gaps with the stiffness in force (m) */
+} advice;
+
+static advice advise(int contact, const abut_options *used, double load, double gap) {
+  int local = contact == ABUT_CONTACT_LOCAL;
+  advice out = {.reach = used->reach, .stiffness = used->stiffness};
+  if (contact != used->contact) out.stiffness = local ? 1e-7 : 1e-8;
+  out.face = resting_gap(contact, out.reach, out.stiffness, used->length, load, FACE_POINTS);
+  out.point = resting_gap(contact, out.reach, out.stiffness, used->length, load, 1);
+  double needed = resting_stiffness(contact, out.reach, used->length, load, FACE_POINTS, gap);
+  if (needed < INFINITY) out.stiffness = needed;
+  if (local) out.reach = reach_of_gap(used->length, gap);
+  return out;
+}
+
+/* ------------------------------------------------------------------------------------------- tables */
+
+static void print_bodies(const job *in) {
+  printf("\nbodies\n  id  parent        mass (kg)  name\n");
+  for (int32_t i = 0; i < in->sizes.nbody; i++) {
+    abut_body_def def;
+    if (abut_model_body(in->model, i, &def) == ABUT_OK)
+      printf("%4d  %6d  %15.6g  %s\n", i, def.parent, def.mass, def.name);
+  }
+}
+
+static void print_joints(const job *in) {
+  if (in->sizes.njnt) printf("\njoints\n  id    body  type   range                    name\n");
+  for (int32_t i = 0; i < in->sizes.njnt; i++) {
+    abut_joint_def def;
+    char range[32] = "-";
+    if (abut_model_joint(in->model, i, &def) != ABUT_OK) continue;
+    if (def.limited) snprintf(range, sizeof range, "%.4g to %.4g", def.range[0], def.range[1]);
+    printf("%4d  %6d  %-5s  %-23s  %s\n", i, def.body, joint_names[def.type], range, def.name);
+  }
+}
+
+static void print_actuators(const job *in) {
+  if (in->sizes.nu) printf("\nactuators\n  id   joint      gear      gain  control range            name\n");
+  for (int32_t i = 0; i < in->sizes.nu; i++) {
+    abut_actuator_def def;
+    char range[32] = "-";
+    if (abut_model_actuator(in->model, i, &def) != ABUT_OK) continue;
+    if (def.ctrllimited) snprintf(range, sizeof range, "%.4g to %.4g", def.ctrlrange[0], def.ctrlrange[1]);
+    printf("%4d  %6d  %8.4g  %8.4g  %-23s  %s\n", i, def.joint, def.gear, def.gain, range, def.name);
+  }
+}
+
+static void print_geoms(const job *in) {
+  if (in->sizes.ngeom)
+    printf("\ngeoms\n  id    body  type       points  radius (m)  hull error (m)  friction  name\n");
+  for (int32_t i = 0; i < in->sizes.ngeom; i++) {
+    abut_geom_def def;
+    abut_hull hull;
+    if (abut_model_geom(in->model, i, &def) != ABUT_OK || abut_model_hull(in->model, i, &hull) != ABUT_OK)
+      continue;
+    printf("%4d  %6d  %-9s  %6d  %10.4g  %14.4g  %8.4g  %s\n", i, def.body, geom_names[def.type], hull.npoint,
+           hull.radius, hull.error, def.friction, def.name);
+  }
+}
+
+static void print_defaults(const job *in) {
+  const abut_options *used = &in->options;
+  printf("\noptions in force\n");
+  printf("  --dt %g (the scene's timestep is %g)\n", used->timestep, abut_model_timestep(in->model));
+  printf("  --contact %s", cli_choice("contact", used->contact));
+  if (used->contact == ABUT_CONTACT_LOCAL) printf(" --reach %g", used->reach);
+  printf(" --stiffness %g --length %g --weights %s\n", used->stiffness, used->length,
+         cli_choice("weights", used->weights));
+  printf("  --gap0 %g --max-separation %g\n", used->gap0, used->max_separation);
+  if (used->friction >= 0)
+    printf("  --friction %g", used->friction);
+  else
+    printf("  --friction as the scene's");
+  printf(" --friction-form %s --slip %g\n", cli_choice("friction-form", used->friction_form),
+         used->slip_velocity);
+  printf("  --tol %g --max-iterations %d --solver %s\n", used->tolerance, used->max_iterations,
+         cli_choice("solver", used->solver));
+  printf("  --device %s --threads %d", cli_choice("device", used->device), used->threads);
+  printf(" --dtype %s\n", cli_choice("dtype", used->dtype));
+  printf("bytes_per_env %lld\n", (long long)in->bytes_per_env);
+}
+
+static void print_advice(const job *in, double load, double gap) {
+  printf("\ncontact under the weight of everything that moves, %.6g N\n", load);
+  if (!(load > 0)) {
+    printf("  nothing has weight, so nothing is pressed together\n");
+    return;
+  }
+  for (int contact = ABUT_CONTACT_LOCAL; contact <= ABUT_CONTACT_INVERSE; contact++) {
+    advice found = advise(contact, &in->options, load, gap);
+    printf("  %-7s  rests at a gap of %.3g m on a face, %.3g m on one point\n",
+           cli_choice("contact", contact), found.face, found.point);
+    printf("           for at most %g m: --stiffness %.3g or less", gap, found.stiffness);
+    if (contact == ABUT_CONTACT_LOCAL) printf(", or --reach %.3g whatever the load", found.reach);
+    printf("\n");
+  }
+}
+
+static void print_table(const job *in, const cli_options *options, double load) {
+  abut_model_sizes sizes = in->sizes;
+  printf("%s\n  nbody %d, njnt %d, nq %d, nv %d, nu %d, ngeom %d, npair %d, nkey %d\n", options->arguments[0],
+         sizes.nbody, sizes.njnt, sizes.nq, sizes.nv, sizes.nu, sizes.ngeom, sizes.npair, sizes.nkey);
+  print_bodies(in);
+  print_joints(in);
+  print_actuators(in);
+  print_geoms(in);
+  for (int32_t i = 0; i < sizes.nkey; i++)
+    printf("%s%s", i ? ", " : "\nkeyframes: ", abut_model_name(in->model, 'k', i));
+  if (sizes.nkey) printf("\n");
+  print_defaults(in);
+  print_advice(in, load, options->gap);
+}
+
+/* --------------------------------------------------------------------------------------------- JSON */
+
+static void json_sizes(json_writer *json, const job *in) {
+  abut_model_sizes sizes = in->sizes;
+  emit_integer(json, "nbody", sizes.nbody);
+  emit_integer(json, "njnt", sizes.njnt);
+  emit_integer(json, "nq", sizes.nq);
+  emit_integer(json, "nv", sizes.nv);
+  emit_integer(json, "nu", sizes.nu);
+  emit_integer(json, "ngeom", sizes.ngeom);
+  emit_integer(json, "npair", sizes.npair);
+  emit_integer(json, "nkey", sizes.nkey);
+  emit_number(json, "timestep", abut_model_timestep(in->model));
+}
+
+static void json_bodies(json_writer *json, const job *in) {
+  emit_open(json, "bodies", '[');
+  for (int32_t i = 0; i < in->sizes.nbody; i++) {
+    abut_body_def def;
+    if (abut_model_body(in->model, i, &def) != ABUT_OK) continue;
+    emit_open(json, NULL, '{');
+    emit_text(json, "name", def.name);
+    emit_integer(json, "parent", def.parent);
+    emit_number(json, "mass", def.mass);
+    emit_close(json, '}');
+  }
+  emit_close(json, ']');
+}
+
+static void json_joints(json_writer *json, const job *in) {
+  emit_open(json, "joints", '[');
+  for (int32_t i = 0; i < in->sizes.njnt; i++) {
+    abut_joint_def def;
+    if (abut_model_joint(in->model, i, &def) != ABUT_OK) continue;
+    emit_open(json, NULL, '{');
+    emit_text(json, "name", def.name);
+    emit_integer(json, "body", def.body);
+    emit_text(json, "type", joint_names[def.type]);
+    if (def.limited) emit_numbers(json, "range", def.range, 2);
+    emit_close(json, '}');
+  }
+  emit_close(json, ']');
+}
+
+static void json_actuators(json_writer *json, const job *in) {
+  emit_open(json, "actuators", '[');
+  for (int32_t i = 0; i < in->sizes.nu; i++) {
+    abut_actuator_def def;
+    if (abut_model_actuator(in->model, i, &def) != ABUT_OK) continue;
+    emit_open(json, NULL, '{');
+    emit_text(json, "name", def.name);
+    emit_integer(json, "joint", def.joint);
+    emit_number(json, "gear", def.gear);
+    emit_number(json, "gain", def.gain);
+    if (def.ctrllimited) emit_numbers(json, "ctrlrange", def.ctrlrange, 2);
+    emit_close(json, '}');
+  }
+  emit_close(json, ']');
+}
+
+static void json_geoms(json_writer *json, const job *in) {
+  emit_open(json, "geoms", '[');
+  for (int32_t i = 0; i < in->sizes.ngeom; i++) {
+    abut_geom_def def;
+    abut_hull hull;
+    if (abut_model_geom(in->model, i, &def) != ABUT_OK || abut_model_hull(in->model, i, &hull) != ABUT_OK)
+      continue;
+    emit_open(json, NULL, '{');
+    emit_text(json, "name", def.name);
+    emit_integer(json, "body", def.body);
+    emit_text(json, "type", geom_names[def.type]);
+    emit_integer(json, "hull_points", hull.npoint);
+    emit_number(json, "radius", hull.radius);
+    emit_number(json, "hull_error", hull.error);
+    emit_number(json, "friction", def.friction);
+    emit_close(json, '}');
+  }
+  emit_close(json, ']');
+}
+
+static void json_options(json_writer *json, const abut_options *used) {
+  emit_open(json, "options", '{');
+  emit_number(json, "dt", used->timestep);
+  emit_text(json, "contact", cli_choice("contact", used->contact));
+  emit_number(json, "reach", used->reach);
+  emit_number(json, "stiffness", used->stiffness);
+  emit_number(json, "length", used->length);
+  emit_text(json, "weights", cli_choice("weights", used->weights));
+  emit_number(json, "gap0", used->gap0);
+  emit_number(json, "max_separation", used->max_separation);
+  if (used->friction >= 0) emit_number(json, "friction", used->friction);
+  emit_text(json, "friction_form", cli_choice("friction-form", used->friction_form));
+  emit_number(json, "slip", used->slip_velocity);
+  emit_number(json, "tol", used->tolerance);
+  emit_integer(json, "max_iterations", used->max_iterations);
+  emit_text(json, "solver", cli_choice("solver", used->solver));
+  emit_text(json, "device", cli_choice("device", used->device));
+  emit_integer(json, "threads", used->threads);
+  emit_text(json, "dtype", cli_choice("dtype", used->dtype));
+  emit_close(json, '}');
+}
+
+static void json_advice(json_writer *json, const job *in, double load, double gap) {
+  emit_open(json, "advice", '{');
+  emit_number(json, "gap", gap);
+  emit_number(json, "load", load);
+  for (int contact = ABUT_CONTACT_LOCAL; load > 0 && contact <= ABUT_CONTACT_INVERSE; contact++) {
+    advice found = advise(contact, &in->options, load, gap);
+    emit_open(json, cli_choice("contact", contact), '{');
+    emit_number(json, "stiffness", found.stiffness);
+    if (contact == ABUT_CONTACT_LOCAL) emit_number(json, "reach", found.reach);
+    emit_number(json, "gap_on_face", found.face);
+    emit_number(json, "gap_on_point", found.point);
+    emit_close(json, '}');
+  }
+  emit_close(json, '}');
+}
+
+static void print_json(const job *in, const cli_options *options, double load) {
+  json_writer json = {.stream = stdout};
+  emit_open(&json, NULL, '{');
+  emit_text(&json, "scene", options->arguments[0]);
+  json_sizes(&json, in);
+  json_bodies(&json, in);
+  json_joints(&json, in);
+  json_actuators(&json, in);
+  json_geoms(&json, in);
+  emit_open(&json, "pairs", '[');
+  for (int32_t i = 0; i < in->sizes.npair; i++) {
+    int32_t geoms[2];
+    if (abut_model_pair(in->model, i, geoms) == ABUT_OK)
+      emit_numbers(&json, NULL, (double[]){geoms[0], geoms[1]}, 2);
+  }
+  emit_close(&json, ']');
+  emit_open(&json, "keys", '[');
+  for (int32_t i = 0; i < in->sizes.nkey; i++) emit_text(&json, NULL, abut_model_name(in->model, 'k', i));
+  emit_close(&json, ']');
+  emit_integer(&json, "bytes_per_env", in->bytes_per_env);
+  json_options(&json, &in->options);
+  json_advice(&json, in, load, options->gap);
+  emit_close(&json, '}');
+  printf("\n");
+}
+
+int cli_info(const cli_options *options) {
+  job work;
+  int code = job_load(&work, options->arguments[0], options);
+  if (code == CLI_OK) {
+    abut_options asked = job_options(options);
+    code = job_create(&work, &asked, 1, 0);
+  }
+  if (code == CLI_OK) {
+    double load = moving_weight(work.model);
+    if (options->json)
+      print_json(&work, options, load);
+    else
+      print_table(&work, options, load);
+    code = cli_flush();
+  }
+  job_close(&work);
+  return code;
+}

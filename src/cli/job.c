@@ -1,0 +1,109 @@
+/* job.c: loads a scene, checks memory, creates the batch. */
+#include "job.h"
+#include <math.h>
+#include <string.h>
+
+static void print_warnings(const abut_model *model) {
+  const char *at = abut_model_warnings(model);
+  while (*at) {
+    size_t length = strcspn(at, "\n");
+    if (length) fprintf(stderr, "abut: warning: %.*s\n", (int)length, at);
+    at += length + (at[length] != 0);
+  }
+}
+
+int job_load(job *out, const char *path, const cli_options *options) {
+  memset(out, 0, sizeof *out);
+  abut_load_options load = {options->ignore_unsupported, (int32_t)options->hull_points};
+  if (abut_model_load(path, &load, &out->model) != ABUT_OK) return cli_library_error();
+  out->sizes = abut_model_get_sizes(out->model);
+  print_warnings(out->model);
+  return CLI_OK;
+}
+
+/* Options whose 0 means "not given" leave the library's default. */
+static void take(double *to, double from) {
+  if (from > 0) *to = from;
+}
+
+abut_options job_options(const cli_options *options) {
+  abut_options out = abut_default_options();
+  out.nenv = options->envs > 0 ? options->envs : 1;
+  out.device = options->device;
+  out.threads = (int32_t)options->threads;
+  out.dtype = options->dtype;
+  out.contact = options->contact;
+  out.weights = options->weights;
+  out.friction_form = options->friction_form;
+  out.solver = options->solver;
+  if (options->max_iterations) out.max_iterations = (int32_t)options->max_iterations;
+  take(&out.timestep, options->dt);
+  take(&out.reach, options->reach);
+  take(&out.stiffness, options->stiffness);
+  take(&out.length, options->length);
+  take(&out.gap0, options->gap0);
+  take(&out.max_separation, options->max_separation);
+  take(&out.slip_velocity, options->slip);
+  take(&out.tolerance, options->tol);
+  if (cli_given(options, "friction")) out.friction = options->friction;
+  return out;
+}
+
+double job_memory_available(void) {
+  FILE *file = fopen("/proc/meminfo", "r");
+  char line[128];
+  double bytes = INFINITY;
+  long long kib;
+  while (file && fgets(line, sizeof line, file))
+    if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1) bytes = 1024.0 * (double)kib;
+  if (file) fclose(file);
+  return bytes;
+}
+
+int job_create(job *out, const abut_options *options, int64_t nstep, double extra) {
+  /* one environment's bytes times their number cannot overflow as doubles, so any --envs gets its answer */
+  abut_options one = *options;
+  int64_t total = 0;
+  one.nenv = 1;
+  if (abut_batch_memory(out->model, &one, nstep, &out->bytes_per_env, &total) != ABUT_OK)
+    return cli_library_error();
+  double needed = (double)options->nenv * (double)out->bytes_per_env, available = job_memory_available();
+  if (needed < 0x1p60) {
+    if (abut_batch_memory(out->model, options, nstep, &out->bytes_per_env, &total) != ABUT_OK)
+      return cli_library_error();
+    needed = (double)total;
+  }
+  needed += extra;
+  if (needed > available)
+    return cli_error("%lld environments need %.1f GiB, %.1f GiB available", (long long)options->nenv,
+                     needed / 0x1p30, available / 0x1p30);
+  if (abut_batch_create(out->model, options, &out->batch) != ABUT_OK) return cli_library_error();
+  out->options = abut_batch_get_options(out->batch);
+  return CLI_OK;
+}
+
+static int find_key(const job *in, const char *name) {
+  for (int32_t i = 0; i < in->sizes.nkey; i++)
+    if (!strcmp(abut_model_name(in->model, 'k', i), name)) return i;
+  return -1;
+}
+
+int job_start(job *out, const cli_options *options) {
+  if (options->key) {
+    int key = find_key(out, options->key);
+    if (key < 0)
+      return cli_error("--key %s: the scene has %d keyframes, none of this name", options->key,
+                       out->sizes.nkey);
+    if (abut_batch_reset(out->batch, NULL, key) != ABUT_OK) return cli_library_error();
+  }
+  double sigma = options->perturb;
+  if (sigma > 0 && abut_batch_perturb(out->batch, NULL, options->seed, 0, sigma, sigma) != ABUT_OK)
+    return cli_library_error();
+  return CLI_OK;
+}
+
+void job_close(job *out) {
+  abut_batch_destroy(out->batch);
+  abut_model_destroy(out->model);
+  memset(out, 0, sizeof *out);
+}

@@ -1,0 +1,312 @@
+/* options.c: one table of every option (who takes it, range, default, help), the parser and the help text. */
+#include "cli.h"
+#include "abut/abut.h"
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef enum option_kind { FLAG, INTEGER, UNSIGNED, POSITIVE, NONNEGATIVE, CHOICE, TEXT } option_kind;
+
+typedef struct option_spec {
+  const char *name;
+  option_kind kind;
+  unsigned commands;
+  size_t offset;      /* in cli_options */
+  double min, max;    /* INTEGER: both included; POSITIVE: max excluded, 0: none */
+  const char *value;  /* its name in the help; CHOICE: the words, separated by | */
+  const char *preset; /* value where it is not given; NULL: 0 */
+  const char *note;   /* the default in words; NULL: preset */
+  const char *help;
+} option_spec;
+
+enum {
+  SCENE_COMMANDS = COMMAND_INFO | COMMAND_CONVERT | COMMAND_ROLLOUT | COMMAND_GRADIENT,
+  STEP_COMMANDS = COMMAND_INFO | COMMAND_ROLLOUT | COMMAND_GRADIENT,
+  RUN_COMMANDS = COMMAND_ROLLOUT | COMMAND_GRADIENT,
+};
+
+#define AT(field) offsetof(cli_options, field)
+static const option_spec table[] = {
+    {"envs", INTEGER, RUN_COMMANDS, AT(envs), 1, 1e12, "N", "1", NULL, "environments"},
+    {"steps", INTEGER, RUN_COMMANDS, AT(steps), 1, 1e12, "T", "100", NULL, "steps"},
+    {"dt", POSITIVE, STEP_COMMANDS, AT(dt), 0, 0, "S", NULL, "0.01", "step length (s)"},
+    {"contact", CHOICE, STEP_COMMANDS, AT(contact), 0, 0, "local|inverse", "local", NULL, "contact barrier"},
+    {"reach", POSITIVE, STEP_COMMANDS, AT(reach), 0, 1, "s", NULL, "1e-3",
+     "reach of the local barrier, in units of the length scale"},
+    {"stiffness", POSITIVE, STEP_COMMANDS, AT(stiffness), 0, 0, "MU", NULL, "1e-7 local, 1e-8 inverse",
+     "weight of the barrier (J)"},
+    {"length", POSITIVE, STEP_COMMANDS, AT(length), 0, 0, "L0", NULL, "1", "length scale (m)"},
+    {"gap0", POSITIVE, STEP_COMMANDS, AT(gap0), 0, 0, "G", NULL, "half the reach, 1e-4 inverse",
+     "gap given to shapes that touch at the start (m)"},
+    {"max-separation", POSITIVE, STEP_COMMANDS, AT(max_separation), 0, 0, "D", NULL, "5e-3",
+     "refuse to start if a body must move further than this for that gap (m)"},
+    {"friction", NONNEGATIVE, STEP_COMMANDS, AT(friction), 0, 0, "F", NULL, "the scene's",
+     "overrides every friction coefficient"},
+    {"friction-form", CHOICE, STEP_COMMANDS, AT(friction_form), 0, 0, "plane|vertex", "plane", NULL,
+     "where lagged friction forces act"},
+    {"slip", POSITIVE, STEP_COMMANDS, AT(slip), 0, 0, "E", NULL, "1e-4",
+     "contact creeps below this speed (m/s)"},
+    {"weights", CHOICE, STEP_COMMANDS, AT(weights), 0, 0, "unit|normalised", "unit", NULL,
+     "weights of a shape's points: 1 each, or 8 in all"},
+    {"tol", POSITIVE, STEP_COMMANDS, AT(tol), 0, 0, "TOL", NULL, "1e-6", "gradient tolerance of a step (N)"},
+    {"max-iterations", INTEGER, STEP_COMMANDS, AT(max_iterations), 1, 1e6, "K", NULL, "the library's",
+     "Newton iterations a step may take"},
+    {"solver", CHOICE, STEP_COMMANDS, AT(solver), 0, 0, "joint|nested", "joint", NULL,
+     "planes as unknowns of the step, or solved to the end inside it (reference)"},
+    {"ctrl", TEXT, RUN_COMMANDS, AT(ctrl), 0, 0, "zero|random|FILE.npy", "zero", NULL,
+     "controls: a file holds [N or 1, T or 1, nu]; random is uniform in ctrlrange"},
+    {"key", TEXT, RUN_COMMANDS, AT(key), 0, 0, "NAME", NULL, "the reference pose at rest",
+     "keyframe to start from"},
+    {"seed", UNSIGNED, RUN_COMMANDS, AT(seed), 0, 0, "K", "0", NULL, "of random controls and perturbations"},
+    {"perturb", NONNEGATIVE, RUN_COMMANDS, AT(perturb), 0, 0, "SIGMA", "0", NULL,
+     "standard deviation of noise on the initial qvel and qpos"},
+    {"device", CHOICE, STEP_COMMANDS, AT(device), 0, 0, "auto|cpu|cuda", "auto", NULL, "where steps run"},
+    {"threads", INTEGER, STEP_COMMANDS, AT(threads), 0, 4096, "K", "0", "all cores", "threads of the CPU"},
+    {"dtype", CHOICE, STEP_COMMANDS | COMMAND_QUERY | COMMAND_BENCH, AT(dtype), 0, 0, "f64|f32", "f64", NULL,
+     "arithmetic"},
+    {"out", TEXT, COMMAND_ROLLOUT, AT(out), 0, 0, "FILE.h5", NULL, "none",
+     "trajectories of every environment"},
+    {"gltf", TEXT, COMMAND_ROLLOUT, AT(gltf), 0, 0, "FILE.glb", NULL, "none", "animation of one environment"},
+    {"env", INTEGER, COMMAND_ROLLOUT, AT(env), 0, 1e12, "I", "0", NULL, "the environment that --gltf shows"},
+    {"buffer", INTEGER, RUN_COMMANDS, AT(buffer), 1, 1e9, "MIB", "256", NULL,
+     "outputs held in memory before they are written (MiB)"},
+    {"check", FLAG, COMMAND_GRADIENT, AT(check), 0, 0, NULL, NULL, NULL,
+     "compare with central differences (f64, --tol 1e-12); exit 1 above 1e-5"},
+    {"gap", POSITIVE, COMMAND_INFO, AT(gap), 0, 0, "G", "1e-3", NULL,
+     "advise on stiffness and reach for this gap under the heaviest load (m)"},
+    {"filter", TEXT, COMMAND_BENCH, AT(filter), 0, 0, "GLOB", "*", NULL, "lines to measure"},
+    {"scenes", TEXT, COMMAND_BENCH, AT(scenes), 0, 0, "DIR", "scenes", NULL,
+     "folder of the benchmark scenes"},
+    {"ignore-unsupported", FLAG, SCENE_COMMANDS, AT(ignore_unsupported), 0, 0, NULL, NULL, NULL,
+     "drop what can be dropped from a scene, with a warning, instead of refusing"},
+    {"hull-points", INTEGER, SCENE_COMMANDS, AT(hull_points), 4, 100000, "K", NULL, "the library's",
+     "points of the hulls that replace cylinders and ellipsoids"},
+    {"json", FLAG, COMMAND_INFO | RUN_COMMANDS | COMMAND_BENCH, AT(json), 0, 0, NULL, NULL, NULL,
+     "one JSON value on standard output"},
+};
+enum { OPTION_COUNT = sizeof table / sizeof *table };
+_Static_assert(OPTION_COUNT <= 64, "cli_options.given has a bit per option");
+
+typedef struct command_spec {
+  const char *name;
+  int command;
+  int min_arguments, max_arguments;
+  const char *arguments, *help;
+} command_spec;
+
+static const command_spec commands[] = {
+    {"info", COMMAND_INFO, 1, 1, "SCENE", "what a scene holds, the defaults in force, advice on contact"},
+    {"convert", COMMAND_CONVERT, 2, 2, "SCENE OUT.abut", "compile a scene into a .abut file"},
+    {"rollout", COMMAND_ROLLOUT, 1, 1, "SCENE", "simulate many copies of a scene"},
+    {"gradient", COMMAND_GRADIENT, 1, 1, "SCENE", "time the reverse pass of a rollout, or check it"},
+    {"query", COMMAND_QUERY, 1, 2, "plane [FILE.json]", "answer contact queries: a JSON array in, one out"},
+    {"bench", COMMAND_BENCH, 0, 0, "", "measure, one `name value unit` a line"},
+};
+enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
+
+static void *slot(cli_options *options, const option_spec *spec) { return (char *)options + spec->offset; }
+
+const char *cli_choice(const char *option, int index) {
+  static char word[32];
+  for (int i = 0; i < OPTION_COUNT; i++) {
+    if (strcmp(table[i].name, option)) continue;
+    const char *at = table[i].value;
+    while (index-- > 0) at = strchr(at, '|') + 1;
+    snprintf(word, sizeof word, "%.*s", (int)strcspn(at, "|"), at);
+    return word;
+  }
+  return "";
+}
+
+int cli_given(const cli_options *options, const char *name) {
+  for (int i = 0; i < OPTION_COUNT; i++)
+    if (!strcmp(table[i].name, name)) return (int)(options->given >> i & 1);
+  return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- values */
+
+static int parse_integer(const option_spec *spec, const char *text, int64_t *value) {
+  char *end;
+  errno = 0;
+  long long parsed = strtoll(text, &end, 10);
+  if (end == text || *end) return cli_error("--%s %s: must be an integer", spec->name, text);
+  if (errno || (double)parsed > spec->max)
+    return cli_error("--%s %s: must be at most %.0f", spec->name, text, spec->max);
+  if ((double)parsed < spec->min)
+    return cli_error("--%s %s: must be at least %.0f", spec->name, text, spec->min);
+  *value = parsed;
+  return CLI_OK;
+}
+
+static int parse_unsigned(const option_spec *spec, const char *text, uint64_t *value) {
+  char *end;
+  errno = 0;
+  unsigned long long parsed = strtoull(text, &end, 10);
+  if (end == text || *end || errno || strchr(text, '-'))
+    return cli_error("--%s %s: must be an integer from 0 to 2^64 - 1", spec->name, text);
+  *value = parsed;
+  return CLI_OK;
+}
+
+static int parse_real(const option_spec *spec, const char *text, double *value) {
+  char *end;
+  double parsed = strtod(text, &end);
+  if (end == text || *end || !isfinite(parsed))
+    return cli_error("--%s %s: must be a finite number", spec->name, text);
+  if (spec->kind == POSITIVE && parsed <= 0)
+    return cli_error("--%s %s: must be greater than 0", spec->name, text);
+  if (parsed < 0) return cli_error("--%s %s: must be at least 0", spec->name, text);
+  if (spec->max > 0 && parsed >= spec->max)
+    return cli_error("--%s %s: must be less than %g", spec->name, text, spec->max);
+  *value = parsed;
+  return CLI_OK;
+}
+
+static int parse_choice(const option_spec *spec, const char *text, int *value) {
+  const char *at = spec->value;
+  for (int index = 0;; index++) {
+    size_t length = strcspn(at, "|");
+    if (strlen(text) == length && !strncmp(at, text, length)) {
+      *value = index;
+      return CLI_OK;
+    }
+    if (!at[length]) return cli_error("--%s %s: must be one of %s", spec->name, text, spec->value);
+    at += length + 1;
+  }
+}
+
+static int parse_text(const option_spec *spec, const char *text, const char **value) {
+  if (!*text) return cli_error("--%s: must not be empty", spec->name);
+  *value = text;
+  return CLI_OK;
+}
+
+static int parse_value(const option_spec *spec, const char *text, cli_options *options) {
+  void *at = slot(options, spec);
+  switch (spec->kind) {
+  case FLAG:
+    *(int *)at = 1;
+    return CLI_OK;
+  case INTEGER:
+    return parse_integer(spec, text, at);
+  case UNSIGNED:
+    return parse_unsigned(spec, text, at);
+  case POSITIVE:
+  case NONNEGATIVE:
+    return parse_real(spec, text, at);
+  case CHOICE:
+    return parse_choice(spec, text, at);
+  case TEXT:
+    return parse_text(spec, text, at);
+  }
+  return CLI_OK;
+}
+
+/* --------------------------------------------------------------------------------------------- help */
+
+static void print_option(const option_spec *spec) {
+  char left[64];
+  snprintf(left, sizeof left, "--%s %s", spec->name, spec->value ? spec->value : "");
+  const char *preset = spec->note ? spec->note : spec->preset;
+  printf("  %-30s %s", left, spec->help);
+  if (spec->kind != FLAG && preset) printf(" [%s]", preset);
+  printf("\n");
+}
+
+static int print_command_help(const command_spec *command) {
+  printf("abut %s %s [options]\n  %s\n\noptions:\n", command->name, command->arguments, command->help);
+  for (int i = 0; i < OPTION_COUNT; i++)
+    if (table[i].commands & (unsigned)command->command) print_option(&table[i]);
+  return cli_flush();
+}
+
+static int print_help(FILE *stream) {
+  fprintf(stream, "abut: batched, differentiable simulation of rigid bodies in contact\n\n");
+  for (int i = 0; i < COMMAND_COUNT; i++)
+    fprintf(stream, "  abut %-8s %-18s %s\n", commands[i].name, commands[i].arguments, commands[i].help);
+  fprintf(stream, "\n  abut help COMMAND shows its options; abut --version the version\n"
+                  "  SCENE is MJCF (.xml), URDF (.urdf) or a compiled scene (.abut)\n");
+  return stream == stdout ? cli_flush() : CLI_BAD_INPUT;
+}
+
+/* -------------------------------------------------------------------------------------------- parse */
+
+static const command_spec *find_command(const char *name) {
+  for (int i = 0; i < COMMAND_COUNT; i++)
+    if (!strcmp(commands[i].name, name)) return &commands[i];
+  return NULL;
+}
+
+static int help_about(const char *name) {
+  if (!name) return print_help(stdout);
+  const command_spec *command = find_command(name);
+  return command ? print_command_help(command) : cli_error("unknown command '%s'", name);
+}
+
+static int find_option(const command_spec *command, const char *name, size_t length) {
+  for (int i = 0; i < OPTION_COUNT; i++)
+    if (table[i].commands & (unsigned)command->command && strlen(table[i].name) == length &&
+        !strncmp(table[i].name, name, length))
+      return i;
+  return -1;
+}
+
+/* Reads the option at argv[*at], and its value, which may be the next argument. */
+static int parse_option(const command_spec *command, int argc, char **argv, int *at, cli_options *options) {
+  const char *name = argv[*at] + 2;
+  const char *equals = strchr(name, '=');
+  size_t length = equals ? (size_t)(equals - name) : strlen(name);
+  int index = find_option(command, name, length);
+  if (index < 0 || strncmp(argv[*at], "--", 2))
+    return cli_error("%s: unknown option '%s'", command->name, argv[*at]);
+  const option_spec *spec = &table[index];
+  const char *value = equals ? equals + 1 : NULL;
+  if (spec->kind == FLAG && value) return cli_error("--%s: takes no value", spec->name);
+  if (spec->kind != FLAG && !value) {
+    if (*at + 1 >= argc) return cli_error("--%s: needs a value, %s", spec->name, spec->value);
+    value = argv[++*at];
+  }
+  options->given |= UINT64_C(1) << index;
+  return parse_value(spec, value, options);
+}
+
+static void set_presets(cli_options *options) {
+  memset(options, 0, sizeof *options);
+  for (int i = 0; i < OPTION_COUNT; i++)
+    if (table[i].preset) parse_value(&table[i], table[i].preset, options);
+}
+
+static int parse_arguments(const command_spec *command, int argc, char **argv, cli_options *options) {
+  for (int i = 2; i < argc; i++) {
+    if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) return print_command_help(command);
+    if (argv[i][0] == '-' && argv[i][1]) {
+      int code = parse_option(command, argc, argv, &i, options);
+      if (code != CLI_OK) return code;
+    } else if (options->argument_count == command->max_arguments) {
+      return cli_error("%s: unexpected argument '%s'", command->name, argv[i]);
+    } else {
+      options->arguments[options->argument_count++] = argv[i];
+    }
+  }
+  if (options->argument_count < command->min_arguments)
+    return cli_error("%s: needs %s", command->name, command->arguments);
+  return -1;
+}
+
+int cli_parse(int argc, char **argv, cli_options *options) {
+  set_presets(options);
+  if (argc < 2) return print_help(stderr);
+  if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) return print_help(stdout);
+  if (!strcmp(argv[1], "help")) return help_about(argc > 2 ? argv[2] : NULL);
+  if (!strcmp(argv[1], "--version")) {
+    printf("abut %s\n", abut_version());
+    return cli_flush();
+  }
+  const command_spec *command = find_command(argv[1]);
+  if (!command) return cli_error(argv[1][0] == '-' ? "unknown option '%s'" : "unknown command '%s'", argv[1]);
+  options->command = command->command;
+  return parse_arguments(command, argc, argv, options);
+}

@@ -1,0 +1,15 @@
+/* output_file.h: a file that appears under its name only when it is complete. */
+#ifndef ABUT_CLI_OUTPUT_FILE_H
+#define ABUT_CLI_OUTPUT_FILE_H
+
+typedef struct output_file {
+  const char *path; /* final name, the caller's; NULL: not open */
+  char *partial;    /* name while it is written */
+} output_file;
+
+/* Checks that the folder takes files and names the partial one. */
+int output_file_open(output_file *out, const char *path);
+/* complete: gives the file its name; else removes it. Does nothing where it is not open. */
+int output_file_close(output_file *out, int complete);
+
+#endif

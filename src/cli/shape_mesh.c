@@ -1,0 +1,138 @@
+/* shape_mesh.c: polytopes by their hull's faces, round shapes by a tessellated sphere, half-spaces by a quad.
+ */
+#include "shape_mesh.h"
+#include "cli.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RINGS = 16, SECTORS = 32 };          /* of the tessellated sphere */
+static const double PLANE_HALF_SIZE = 10.0; /* m, where the scene states none */
+
+static int allocate(shape_mesh *out, int64_t npoint, int64_t nindex) {
+  out->npoint = npoint;
+  out->nindex = nindex;
+  out->positions = calloc((size_t)npoint, 3 * sizeof *out->positions);
+  out->normals = calloc((size_t)npoint, 3 * sizeof *out->normals);
+  out->indices = calloc((size_t)nindex, sizeof *out->indices);
+  return out->positions && out->normals && out->indices ? CLI_OK : cli_error("out of memory");
+}
+
+void shape_mesh_destroy(shape_mesh *out) {
+  free(out->positions);
+  free(out->normals);
+  free(out->indices);
+  memset(out, 0, sizeof *out);
+}
+
+static void set_point(shape_mesh *out, int64_t i, const double position[3], const double normal[3]) {
+  for (int k = 0; k < 3; k++) {
+    out->positions[3 * i + k] = (float)position[k];
+    out->normals[3 * i + k] = (float)normal[k];
+  }
+}
+
+/* out = R(quat) v */
+static void rotate(const double quat[4], const double v[3], double out[3]) {
+  const double *u = quat + 1;
+  double t[3] = {2 * (u[1] * v[2] - u[2] * v[1]), 2 * (u[2] * v[0] - u[0] * v[2]),
+                 2 * (u[0] * v[1] - u[1] * v[0])};
+  out[0] = v[0] + quat[0] * t[0] + u[1] * t[2] - u[2] * t[1];
+  out[1] = v[1] + quat[0] * t[1] + u[2] * t[0] - u[0] * t[2];
+  out[2] = v[2] + quat[0] * t[2] + u[0] * t[1] - u[1] * t[0];
+}
+
+static int make_plane(const abut_geom_def *def, shape_mesh *out) {
+  static const double corners[4][2] = {{-1, -1}, {1, -1}, {1, 1}, {-1, 1}};
+  static const uint32_t triangles[6] = {0, 1, 2, 0, 2, 3};
+  double normal[3];
+  int code = allocate(out, 4, 6);
+  if (code != CLI_OK) return code;
+  rotate(def->quat, (double[]){0, 0, 1}, normal);
+  for (int i = 0; i < 4; i++) {
+    double at[3];
+    rotate(def->quat,
+           (double[]){corners[i][0] * (def->size[0] > 0 ? def->size[0] : PLANE_HALF_SIZE),
+                      corners[i][1] * (def->size[1] > 0 ? def->size[1] : PLANE_HALF_SIZE), 0},
+           at);
+    for (int k = 0; k < 3; k++) at[k] += def->pos[k];
+    set_point(out, i, at, normal);
+  }
+  memcpy(out->indices, triangles, sizeof triangles);
+  return CLI_OK;
+}
+
+/* Every face has its own three points, so that it shades flat. */
+static int make_polytope(const abut_hull *hull, shape_mesh *out) {
+  int code = allocate(out, 3 * (int64_t)hull->nface, 3 * (int64_t)hull->nface);
+  if (code != CLI_OK) return code;
+  for (int32_t f = 0; f < hull->nface; f++) {
+    const double *corner[3];
+    double a[3], b[3];
+    for (int i = 0; i < 3; i++) corner[i] = hull->points + 3 * (size_t)hull->faces[3 * f + i];
+    for (int k = 0; k < 3; k++) {
+      a[k] = corner[1][k] - corner[0][k];
+      b[k] = corner[2][k] - corner[0][k];
+    }
+    double normal[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+    double length = sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
+    for (int k = 0; k < 3; k++) normal[k] = length > 0 ? normal[k] / length : k == 2;
+    for (int i = 0; i < 3; i++) {
+      set_point(out, 3 * (int64_t)f + i, corner[i], normal);
+      out->indices[3 * f + i] = (uint32_t)(3 * f + i);
+    }
+  }
+  return CLI_OK;
+}
+
+static const double *support(const abut_hull *hull, const double direction[3]) {
+  const double *best = hull->points;
+  double most = -INFINITY;
+  for (int32_t i = 0; i < hull->npoint; i++) {
+    const double *p = hull->points + 3 * (size_t)i;
+    double reach = p[0] * direction[0] + p[1] * direction[1] + p[2] * direction[2];
+    if (reach > most) {
+      most = reach;
+      best = p;
+    }
+  }
+  return best;
+}
+
+/* A sphere whose every point moves by the hull's support in its own direction: exact normals on any rounded
+ * hull. */
+static int make_round(const abut_hull *hull, shape_mesh *out) {
+  int code = allocate(out, (RINGS + 1) * (SECTORS + 1), 6 * RINGS * SECTORS);
+  if (code != CLI_OK) return code;
+  const double pi = 3.14159265358979323846;
+  int64_t next = 0;
+  for (int i = 0; i <= RINGS; i++) {
+    for (int j = 0; j <= SECTORS; j++) {
+      double polar = pi * i / RINGS, turn = 2 * pi * j / SECTORS, at[3];
+      double direction[3] = {sin(polar) * cos(turn), sin(polar) * sin(turn), cos(polar)};
+      const double *base = support(hull, direction);
+      for (int k = 0; k < 3; k++) at[k] = base[k] + hull->radius * direction[k];
+      set_point(out, i * (SECTORS + 1) + j, at, direction);
+    }
+  }
+  for (uint32_t i = 0; i < RINGS; i++) {
+    for (uint32_t j = 0; j < SECTORS; j++) {
+      uint32_t a = i * (SECTORS + 1) + j, b = a + SECTORS + 1;
+      const uint32_t triangles[6] = {a, b, a + 1, a + 1, b, b + 1};
+      memcpy(out->indices + next, triangles, sizeof triangles);
+      next += 6;
+    }
+  }
+  return CLI_OK;
+}
+
+int shape_mesh_create(const abut_model *model, int32_t geom, shape_mesh *out) {
+  abut_geom_def def;
+  abut_hull hull;
+  memset(out, 0, sizeof *out);
+  if (abut_model_geom(model, geom, &def) != ABUT_OK || abut_model_hull(model, geom, &hull) != ABUT_OK)
+    return cli_library_error();
+  if (hull.npoint == 0) return make_plane(&def, out);
+  if (hull.radius > 0 || hull.nface == 0) return make_round(&hull, out);
+  return make_polytope(&hull, out);
+}

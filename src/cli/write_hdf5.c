@@ -1,0 +1,218 @@
+/* write_hdf5.c: the datasets of abut rollout --out. */
+#include "write_hdf5.h"
+
+#ifndef ABUT_HAVE_HDF5
+
+int hdf5_check(void) { return cli_error("built without HDF5: --out needs it"); }
+
+int hdf5_open(hdf5_file **out, const char *path, const trajectory *plan, const cli_options *options) {
+  (void)path, (void)plan, (void)options;
+  *out = NULL;
+  return hdf5_check();
+}
+
+int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first) {
+  (void)out, (void)from, (void)first;
+  return CLI_OK;
+}
+
+int hdf5_close(hdf5_file *out, const trajectory *from, int complete) {
+  (void)out, (void)from, (void)complete;
+  return CLI_OK;
+}
+
+#else
+#include "output_file.h"
+#include <hdf5.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QPOS, QVEL, CTRL, XPOS, XQUAT, CONTACT_FORCE, MIN_GAP, STATUS, DATASET_COUNT };
+static const char *const names[DATASET_COUNT] = {"/qpos",  "/qvel",          "/ctrl",    "/xpos",
+                                                 "/xquat", "/contact_force", "/min_gap", "/status"};
+enum { CHUNK_BYTES = 1 << 20 };
+
+struct hdf5_file {
+  output_file file;
+  hid_t id, type;
+  hid_t datasets[DATASET_COUNT];
+};
+
+int hdf5_check(void) { return CLI_OK; }
+
+static int fail(const hdf5_file *out, const char *what) {
+  return cli_error("%s: HDF5 cannot write %s", out->file.path, what);
+}
+
+/* A chunk holds whole rows of a few environments over a few steps: neither reading one environment nor one
+ * step then touches much more than it wants. */
+static void choose_chunk(int rank, const hsize_t *dims, size_t element, hsize_t *chunk) {
+  double row = (double)element;
+  for (int i = 2; i < rank; i++) row *= (double)dims[i];
+  memcpy(chunk, dims, (size_t)rank * sizeof *chunk);
+  if (rank > 1 && chunk[1] > 64) chunk[1] = 64;
+  if (rank > 1) row *= (double)chunk[1];
+  double envs = CHUNK_BYTES / row;
+  if (envs < 1) envs = 1;
+  if ((double)chunk[0] > envs) chunk[0] = (hsize_t)envs;
+}
+
+static hid_t create_dataset(const hdf5_file *out, const char *name, hid_t type, int rank,
+                            const hsize_t *dims) {
+  int empty = 0;
+  hsize_t chunk[4];
+  for (int i = 0; i < rank; i++) empty |= dims[i] == 0;
+  hid_t space = H5Screate_simple(rank, dims, NULL), settings = H5Pcreate(H5P_DATASET_CREATE);
+  if (!empty) {
+    choose_chunk(rank, dims, H5Tget_size(type), chunk);
+    H5Pset_chunk(settings, rank, chunk);
+    H5Pset_fill_time(settings, H5D_FILL_TIME_NEVER);
+  }
+  hid_t dataset = H5Dcreate2(out->id, name, type, space, H5P_DEFAULT, settings, H5P_DEFAULT);
+  H5Pclose(settings);
+  H5Sclose(space);
+  return dataset;
+}
+
+static int create_datasets(hdf5_file *out, const trajectory *plan) {
+  abut_model_sizes sizes = plan->job->sizes;
+  hsize_t n = (hsize_t)plan->job->options.nenv, steps = (hsize_t)plan->steps;
+  struct {
+    int rank;
+    hsize_t dims[4];
+  } shapes[DATASET_COUNT] = {
+      [QPOS] = {3, {n, steps + 1, (hsize_t)sizes.nq}},
+      [QVEL] = {3, {n, steps + 1, (hsize_t)sizes.nv}},
+      [CTRL] = {3, {(hsize_t)plan->ctrl_envs, (hsize_t)plan->ctrl_steps, (hsize_t)sizes.nu}},
+      [XPOS] = {4, {n, steps + 1, (hsize_t)sizes.nbody, 3}},
+      [XQUAT] = {4, {n, steps + 1, (hsize_t)sizes.nbody, 4}},
+      [CONTACT_FORCE] = {4, {n, steps, (hsize_t)sizes.npair, 3}},
+      [MIN_GAP] = {2, {n, steps}},
+      [STATUS] = {1, {n}},
+  };
+  for (int i = 0; i < DATASET_COUNT; i++) {
+    hid_t type = i == STATUS ? H5T_NATIVE_UINT32 : out->type;
+    out->datasets[i] = create_dataset(out, names[i], type, shapes[i].rank, shapes[i].dims);
+    if (out->datasets[i] < 0) return fail(out, names[i]);
+  }
+  return CLI_OK;
+}
+
+static int write_attribute(const hdf5_file *out, const char *name, hid_t type, const void *value) {
+  hid_t space = H5Screate(H5S_SCALAR);
+  hid_t attribute = H5Acreate2(out->id, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+  int failed = attribute < 0 || H5Awrite(attribute, type, value) < 0;
+  if (attribute >= 0) H5Aclose(attribute);
+  H5Sclose(space);
+  return failed ? fail(out, name) : CLI_OK;
+}
+
+static int write_text(const hdf5_file *out, const char *name, const char *text) {
+  hid_t type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, H5T_VARIABLE);
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  int code = write_attribute(out, name, type, &text);
+  H5Tclose(type);
+  return code;
+}
+
+static int write_attributes(const hdf5_file *out, const trajectory *plan, const cli_options *options) {
+  const abut_options *used = &plan->job->options;
+  const struct {
+    const char *name, *text;
+  } texts[] = {{"scene", options->arguments[0]},
+               {"version", abut_version()},
+               {"ctrl", options->ctrl},
+               {"contact", used->contact == ABUT_CONTACT_LOCAL ? "local" : "inverse"},
+               {"weights", used->weights == ABUT_WEIGHTS_UNIT ? "unit" : "normalised"},
+               {"friction_form", used->friction_form == ABUT_FRICTION_PLANE ? "plane" : "vertex"},
+               {"solver", used->solver == ABUT_SOLVER_JOINT ? "joint" : "nested"}};
+  const struct {
+    const char *name;
+    double value;
+  } numbers[] = {{"dt", used->timestep},         {"reach", used->reach},
+                 {"stiffness", used->stiffness}, {"length", used->length},
+                 {"gap0", used->gap0},           {"max_separation", used->max_separation},
+                 {"friction", used->friction},   {"slip_velocity", used->slip_velocity},
+                 {"tolerance", used->tolerance}, {"perturb", options->perturb}};
+  int code = write_attribute(out, "seed", H5T_NATIVE_UINT64, &options->seed);
+  for (size_t i = 0; code == CLI_OK && i < sizeof texts / sizeof *texts; i++)
+    code = write_text(out, texts[i].name, texts[i].text);
+  for (size_t i = 0; code == CLI_OK && i < sizeof numbers / sizeof *numbers; i++)
+    code = write_attribute(out, numbers[i].name, H5T_NATIVE_DOUBLE, &numbers[i].value);
+  return code;
+}
+
+static void release(hdf5_file *out) {
+  for (int i = 0; i < DATASET_COUNT; i++)
+    if (out->datasets[i] >= 0) H5Dclose(out->datasets[i]);
+  if (out->id >= 0) H5Fclose(out->id);
+}
+
+int hdf5_open(hdf5_file **result, const char *path, const trajectory *plan, const cli_options *options) {
+  *result = NULL;
+  hdf5_file *out = calloc(1, sizeof *out);
+  if (!out) return cli_error("out of memory");
+  out->id = -1;
+  for (int i = 0; i < DATASET_COUNT; i++) out->datasets[i] = -1;
+  int code = output_file_open(&out->file, path);
+  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+  if (code == CLI_OK) {
+    out->id = H5Fcreate(out->file.partial, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    out->type = plan->job->options.dtype == ABUT_F64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
+    if (out->id < 0) code = fail(out, "the file");
+  }
+  if (code == CLI_OK) code = create_datasets(out, plan);
+  if (code == CLI_OK) code = write_attributes(out, plan, options);
+  if (code == CLI_OK) {
+    *result = out;
+    return code;
+  }
+  release(out);
+  output_file_close(&out->file, 0);
+  free(out);
+  return code;
+}
+
+/* Writes an array whose axis 1 starts at `first` of the dataset's. */
+static int write_rows(const hdf5_file *out, int dataset, const array *from, int64_t first) {
+  if (from->count == 0) return CLI_OK;
+  hsize_t start[4] = {0, (hsize_t)first, 0, 0}, size[4];
+  for (int i = 0; i < from->tensor.ndim; i++) size[i] = (hsize_t)from->shape[i];
+  hid_t file_space = H5Dget_space(out->datasets[dataset]);
+  hid_t memory_space = H5Screate_simple(from->tensor.ndim, size, NULL);
+  int failed = H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, size, NULL) < 0 ||
+               H5Dwrite(out->datasets[dataset], out->type, memory_space, file_space, H5P_DEFAULT,
+                        from->tensor.data) < 0;
+  H5Sclose(memory_space);
+  H5Sclose(file_space);
+  return failed ? fail(out, names[dataset]) : CLI_OK;
+}
+
+int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first) {
+  int code = write_rows(out, QPOS, &from->qpos, first);
+  if (code == CLI_OK) code = write_rows(out, QVEL, &from->qvel, first);
+  if (code == CLI_OK) code = write_rows(out, XPOS, &from->xpos, first);
+  if (code == CLI_OK) code = write_rows(out, XQUAT, &from->xquat, first);
+  if (code == CLI_OK) code = write_rows(out, CONTACT_FORCE, &from->contact_force, first);
+  if (code == CLI_OK) code = write_rows(out, MIN_GAP, &from->min_gap, first);
+  if (code == CLI_OK && (first == 0 || from->ctrl_steps > 1))
+    code = write_rows(out, CTRL, &from->ctrl, first);
+  if (code == CLI_OK && H5Fflush(out->id, H5F_SCOPE_GLOBAL) < 0) code = fail(out, "the file");
+  return code;
+}
+
+int hdf5_close(hdf5_file *out, const trajectory *from, int complete) {
+  if (!out) return CLI_OK;
+  int code = CLI_OK;
+  if (complete &&
+      H5Dwrite(out->datasets[STATUS], H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, from->env_status) < 0)
+    code = fail(out, names[STATUS]);
+  if (complete && code == CLI_OK && H5Fflush(out->id, H5F_SCOPE_GLOBAL) < 0) code = fail(out, "the file");
+  release(out);
+  int renamed = output_file_close(&out->file, complete && code == CLI_OK);
+  free(out);
+  return code == CLI_OK ? renamed : code;
+}
+
+#endif

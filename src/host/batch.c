@@ -1,0 +1,351 @@
+/* batch.c: N environments of one model: options, memory, parameters, state. */
+#include "batch.h"
+#include "program.h"
+#include "status.h"
+#include "tape.h"
+#include "tensor.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+size_t elem_size(const abut_batch *b) { return (size_t)b->kernels->elem_size; }
+double elem_get(const abut_batch *b, const char *array, int64_t i) {
+  return b->kernels->elem_size == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
+}
+void elem_put(const abut_batch *b, char *array, int64_t i, double x) {
+  if (b->kernels->elem_size == 8) ((double *)array)[i] = x;
+  else ((float *)array)[i] = (float)x;
+}
+
+abut_options abut_default_options(void) {
+  abut_options o = {0};
+  o.nenv = 1;
+  o.max_iterations = 100;
+  o.timestep = 0.01;
+  o.reach = 1e-3;
+  o.length = 1;
+  o.max_separation = 5e-3;
+  o.friction = -1;
+  o.slip_velocity = 1e-4;
+  o.tolerance = 1e-6;
+  return o;
+}
+
+#define RANGE(ok, name, format, value)                                                                         \
+  if (!(ok)) return abut_fail(ABUT_ERROR_ARGUMENT, "option %s: %" format " is out of range", name, value)
+
+/* Checks options and resolves every default. */
+static abut_status resolve(const abut_options *in, abut_options *o) {
+  *o = *in;
+  RANGE(o->nenv >= 1 && o->nenv <= (int64_t)1 << 40, "nenv", "lld", (long long)o->nenv);
+  RANGE(o->dtype == ABUT_F64 || o->dtype == ABUT_F32, "dtype", "d", o->dtype);
+  RANGE(o->contact == ABUT_CONTACT_LOCAL || o->contact == ABUT_CONTACT_INVERSE, "contact", "d", o->contact);
+  RANGE(o->weights == 0 || o->weights == 1, "weights", "d", o->weights);
+  RANGE(o->friction_form == 0 || o->friction_form == 1, "friction_form", "d", o->friction_form);
+  RANGE(o->solver == 0 || o->solver == 1, "solver", "d", o->solver);
+  RANGE(o->threads >= 0 && o->threads <= 4096, "threads", "d", o->threads);
+  RANGE(o->max_iterations >= 1, "max_iterations", "d", o->max_iterations);
+  RANGE(o->pair_capacity >= 0, "pair_capacity", "d", o->pair_capacity);
+  RANGE(o->device >= 0 && o->device <= 2, "device", "d", o->device);
+  if (o->device == ABUT_DEVICE_CUDA) return abut_fail(ABUT_ERROR_DEVICE, "no CUDA driver: this build runs on the CPU");
+  if (o->timestep == 0) o->timestep = 0.01;
+  if (o->stiffness == 0) o->stiffness = o->contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-8;
+  if (o->gap0 == 0) o->gap0 = o->contact == ABUT_CONTACT_LOCAL ? 0.5 * o->reach * o->length : 1e-4;
+  RANGE(o->timestep > 0 && isfinite(o->timestep), "timestep", "g", o->timestep);
+  RANGE(o->reach > 0 && o->reach < 0.5, "reach", "g", o->reach);
+  RANGE(o->stiffness > 0 && isfinite(o->stiffness), "stiffness", "g", o->stiffness);
+  RANGE(o->length > 0 && isfinite(o->length), "length", "g", o->length);
+  RANGE(o->gap0 > 0 && isfinite(o->gap0), "gap0", "g", o->gap0);
+  RANGE(o->max_separation >= 0, "max_separation", "g", o->max_separation);
+  RANGE(!isnan(o->friction) && o->friction < 1e6, "friction", "g", o->friction);
+  RANGE(o->slip_velocity > 0 && isfinite(o->slip_velocity), "slip_velocity", "g", o->slip_velocity);
+  RANGE(o->tolerance > 0 && isfinite(o->tolerance), "tolerance", "g", o->tolerance);
+  if (o->threads == 0) o->threads = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
+  if (o->threads < 1) o->threads = 1;
+  return ABUT_OK;
+}
+
+static int32_t initial_capacity(const abut_model *m, const abut_options *o) {
+  int32_t all = m->npair > 0 ? m->npair : 1, start = o->pair_capacity;
+  if (start == 0) start = o->contact == ABUT_CONTACT_INVERSE ? all : 8 + 4 * m->nbody;
+  return start < all ? start : all;
+}
+
+static void parameter_sizes(const abut_model *m, int32_t n[PARAM_COUNT]) {
+  n[PARAM_GRAVITY] = 3;
+  n[PARAM_FRICTION] = m->ngeom;
+  n[PARAM_MASS] = m->nbody;
+  n[PARAM_STIFFNESS] = 1;
+  n[PARAM_GAIN] = m->nu;
+  n[PARAM_BIAS] = 3 * m->nu;
+}
+
+int64_t record_bytes(const abut_batch *b) {
+  return 4 + (int64_t)b->capacity * (4 + RECORD_VALUES * b->kernels->elem_size);
+}
+static int64_t state_bytes(const abut_batch *b) {
+  return b->kernels->elem_size * (int64_t)(b->model->nq + b->model->nv) + record_bytes(b) + 5;
+}
+static int64_t step_bytes(const abut_batch *b) {
+  return b->kernels->elem_size * (int64_t)(b->model->nq + b->model->nv) + record_bytes(b);
+}
+
+abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep, int64_t *bytes_per_env,
+                              int64_t *bytes_total) {
+  if (!model || !options || nstep < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_memory: NULL or negative argument");
+  abut_batch b = {0};
+  ABUT_TRY(resolve(options, &b.options));
+  b.model = model;
+  b.kernels = abut_kernels_find(b.options.dtype, NULL);
+  b.capacity = initial_capacity(model, &b.options);
+  ABUT_TRY(params_create(model, &b.options, &b.params));
+  int64_t workers = b.options.threads * worker_bytes(&b.params, b.kernels, b.capacity);
+  int64_t per_env = 2 * state_bytes(&b) + step_bytes(&b);
+  int64_t total = b.options.nenv * (2 * state_bytes(&b) + nstep * step_bytes(&b)) + workers;
+  if (bytes_per_env) *bytes_per_env = per_env + workers / b.options.nenv;
+  if (bytes_total) *bytes_total = total;
+  params_destroy(&b.params);
+  return ABUT_OK;
+}
+
+abut_status record_allocate(const abut_batch *b, int64_t rows, contact_record *r) {
+  size_t n = (size_t)rows, cap = (size_t)b->capacity;
+  r->count = calloc(n, 4);
+  r->pair = malloc(n * cap * 4);
+  r->data = malloc(n * cap * RECORD_VALUES * elem_size(b));
+  if (r->count && r->pair && r->data) return ABUT_OK;
+  return abut_fail(ABUT_ERROR_MEMORY, "%lld contact records of %d contacts: out of memory", (long long)rows, b->capacity);
+}
+void record_free(contact_record *r) {
+  free(r->count);
+  free(r->pair);
+  free(r->data);
+  memset(r, 0, sizeof *r);
+}
+
+static abut_status state_allocate(const abut_batch *b, batch_state *s) {
+  size_t n = (size_t)b->options.nenv, e = elem_size(b);
+  s->qpos = calloc(n * (size_t)b->model->nq + 1, e);
+  s->qvel = calloc(n * (size_t)b->model->nv + 1, e);
+  s->status = calloc(n, sizeof *s->status);
+  s->fresh = calloc(n, 1);
+  if (!s->qpos || !s->qvel || !s->status || !s->fresh)
+    return abut_fail(ABUT_ERROR_MEMORY, "%lld environments: out of memory", (long long)b->options.nenv);
+  return record_allocate(b, b->options.nenv, &s->warm);
+}
+static void state_free(batch_state *s) {
+  free(s->qpos);
+  free(s->qvel);
+  free(s->status);
+  free(s->fresh);
+  record_free(&s->warm);
+  memset(s, 0, sizeof *s);
+}
+
+static abut_status default_parameters(abut_batch *b) {
+  int32_t n[PARAM_COUNT];
+  const abut_model *m = b->model;
+  parameter_sizes(m, n);
+  const double *from[PARAM_COUNT] = {m->gravity, m->geom_friction, m->body_mass, &b->options.stiffness, m->actuator_gain,
+                                     m->actuator_bias};
+  for (int i = 0; i < PARAM_COUNT; i++) {
+    parameter_array *p = &b->parameters[i];
+    p->n = n[i];
+    p->rows = 1;
+    p->data = calloc((size_t)n[i] + 1, elem_size(b));
+    if (!p->data) return abut_fail(ABUT_ERROR_MEMORY, "parameters: out of memory");
+    for (int32_t j = 0; j < n[i]; j++) elem_put(b, p->data, j, from[i][j]);
+  }
+  return ABUT_OK;
+}
+
+static abut_status workers_allocate(abut_batch *b) {
+  b->nworker = b->options.threads;
+  b->workers = calloc((size_t)b->nworker, sizeof *b->workers);
+  if (!b->workers) return abut_fail(ABUT_ERROR_MEMORY, "%d threads: out of memory", b->nworker);
+  for (int32_t i = 0; i < b->nworker; i++) ABUT_TRY(worker_create(b, &b->workers[i]));
+  return ABUT_OK;
+}
+static void workers_free(abut_batch *b) {
+  for (int32_t i = 0; b->workers && i < b->nworker; i++) worker_destroy(&b->workers[i]);
+  free(b->workers);
+  b->workers = NULL;
+}
+
+static abut_status refuse_if_too_large(const abut_model *model, const abut_options *options) {
+  int64_t total;
+  ABUT_TRY(abut_batch_memory(model, options, 0, NULL, &total));
+  double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+  if ((double)total > physical)
+    return abut_fail(ABUT_ERROR_MEMORY, "%lld environments need %.1f GiB, this machine has %.1f GiB",
+                     (long long)options->nenv, (double)total / 0x1p30, physical / 0x1p30);
+  return ABUT_OK;
+}
+
+static abut_status create(const abut_model *model, const abut_options *options, abut_batch *b) {
+  ABUT_TRY(resolve(options, &b->options));
+  ABUT_TRY(refuse_if_too_large(model, options));
+  b->model = model;
+  b->kernels = abut_kernels_find(b->options.dtype, NULL);
+  b->capacity = initial_capacity(model, &b->options);
+  ABUT_TRY(params_create(model, &b->options, &b->params));
+  ABUT_TRY(state_allocate(b, &b->state));
+  ABUT_TRY(state_allocate(b, &b->next));
+  ABUT_TRY(default_parameters(b));
+  ABUT_TRY(workers_allocate(b));
+  return abut_batch_reset(b, NULL, -1);
+}
+
+abut_status abut_batch_create(const abut_model *model, const abut_options *options, abut_batch **batch) {
+  if (!model || !options || !batch) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_create: NULL argument");
+  *batch = NULL;
+  abut_batch *b = calloc(1, sizeof *b);
+  if (!b) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
+  abut_status status = create(model, options, b);
+  if (status != ABUT_OK) {
+    abut_batch_destroy(b);
+    return status;
+  }
+  *batch = b;
+  return ABUT_OK;
+}
+
+
+
+void abut_batch_destroy(abut_batch *b) {
+  if (!b) return;
+  workers_free(b);
+  state_free(&b->state);
+  state_free(&b->next);
+  for (int i = 0; i < PARAM_COUNT; i++) free(b->parameters[i].data);
+  tape_free(&b->tape);
+  params_destroy(&b->params);
+  free(b);
+}
+
+abut_options abut_batch_get_options(const abut_batch *b) { return b->options; }
+
+/* Moves a record to a larger capacity. */
+static abut_status record_grow(const abut_batch *b, int64_t rows, int32_t old, contact_record *r) {
+  contact_record bigger = {0};
+  abut_status status = record_allocate(b, rows, &bigger);
+  size_t e = elem_size(b) * RECORD_VALUES;
+  for (int64_t i = 0; status == ABUT_OK && i < rows; i++) {
+    bigger.count[i] = r->count[i];
+    size_t n = (size_t)r->count[i];
+    memcpy(bigger.pair + i * b->capacity, r->pair + i * old, n * 4);
+    memcpy(bigger.data + (size_t)(i * b->capacity) * e, r->data + (size_t)(i * old) * e, n * e);
+  }
+  if (status != ABUT_OK) {
+    record_free(&bigger);
+    return status;
+  }
+  record_free(r);
+  *r = bigger;
+  return ABUT_OK;
+}
+
+abut_status batch_grow(abut_batch *b, int32_t need) {
+  int32_t old = b->capacity, want = need > old + old / 2 ? need : old + old / 2 + 1;
+  b->capacity = want < b->model->npair ? want : b->model->npair;
+  workers_free(b);
+  ABUT_TRY(workers_allocate(b));
+  ABUT_TRY(record_grow(b, b->options.nenv, old, &b->state.warm));
+  record_free(&b->next.warm);
+  ABUT_TRY(record_allocate(b, b->options.nenv, &b->next.warm));
+  tape_free(&b->tape);
+  return ABUT_OK;
+}
+
+abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
+  if (!b || !p) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_set_parameters: NULL argument");
+  const abut_tensor *t[PARAM_COUNT] = {p->gravity, p->friction, p->mass, p->stiffness, p->gain, p->bias};
+  static const char *const names[PARAM_COUNT] = {"gravity", "friction", "mass", "stiffness", "gain", "bias"};
+  const int64_t broadcast[2] = {1, 0};
+  for (int i = 0; i < PARAM_COUNT; i++) {
+    int64_t shape[2] = {b->options.nenv, b->parameters[i].n};
+    ABUT_TRY(tensor_check(names[i], t[i], b->options.dtype, 'r', 2, shape, broadcast));
+    int64_t count = t[i] ? t[i]->shape[0] * t[i]->shape[1] : 0;
+    for (int64_t j = 0; j < count; j++) {
+      double x = elem_get(b, (const char *)t[i]->data + t[i]->byte_offset, j);
+      int positive = i == PARAM_STIFFNESS || (i == PARAM_MASS && b->model->body_mass[j % b->parameters[i].n] > 0);
+      if (!isfinite(x) || (positive && !(x > 0)) || (i == PARAM_FRICTION && x < 0))
+        return abut_fail(ABUT_ERROR_ARGUMENT, "%s[%lld, %lld]: %g is not allowed", names[i], (long long)(j / b->parameters[i].n),
+                         (long long)(j % b->parameters[i].n), x);
+    }
+  }
+  for (int i = 0; i < PARAM_COUNT; i++) {
+    if (!t[i]) continue;
+    size_t bytes = (size_t)(t[i]->shape[0] * t[i]->shape[1]) * elem_size(b);
+    char *data = malloc(bytes + 1);
+    if (!data) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory", names[i]);
+    memcpy(data, (const char *)t[i]->data + t[i]->byte_offset, bytes);
+    free(b->parameters[i].data);
+    b->parameters[i].data = data;
+    b->parameters[i].rows = t[i]->shape[0];
+  }
+  return ABUT_OK;
+}
+
+/* A state from outside: no warm contacts, no status, shapes may touch. */
+static void renew(abut_batch *b, int64_t env) {
+  b->state.warm.count[env] = 0;
+  b->state.status[env] = 0;
+  b->state.fresh[env] = 1;
+}
+
+abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
+  if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_reset: NULL batch");
+  const abut_model *m = b->model;
+  if (key < -1 || key >= m->nkey) return abut_fail(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
+  const double *qpos = key < 0 ? m->qpos0 : m->key_qpos + (size_t)key * (size_t)m->nq;
+  for (int64_t env = 0; env < b->options.nenv; env++) {
+    if (mask && !mask[env]) continue;
+    for (int32_t i = 0; i < m->nq; i++) elem_put(b, b->state.qpos, env * m->nq + i, qpos[i]);
+    for (int32_t i = 0; i < m->nv; i++)
+      elem_put(b, b->state.qvel, env * m->nv + i, key < 0 ? 0 : m->key_qvel[(size_t)key * (size_t)m->nv + (size_t)i]);
+    renew(b, env);
+  }
+  b->tape_valid = 0;
+  return ABUT_OK;
+}
+
+static abut_status check_state(const abut_batch *b, const abut_tensor *qpos, const abut_tensor *qvel, int may_broadcast) {
+  const int64_t broadcast[2] = {may_broadcast, 0};
+  int64_t q[2] = {b->options.nenv, b->model->nq}, v[2] = {b->options.nenv, b->model->nv};
+  ABUT_TRY(tensor_check("qpos", qpos, b->options.dtype, 'r', 2, q, broadcast));
+  return tensor_check("qvel", qvel, b->options.dtype, 'r', 2, v, broadcast);
+}
+
+abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_tensor *qpos, const abut_tensor *qvel) {
+  if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_set_state: NULL batch");
+  ABUT_TRY(check_state(b, qpos, qvel, 1));
+  const abut_tensor *t[2] = {qpos, qvel};
+  char *to[2] = {b->state.qpos, b->state.qvel};
+  size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};
+  for (int64_t env = 0; env < b->options.nenv; env++) {
+    if (mask && !mask[env]) continue;
+    for (int i = 0; i < 2; i++) {
+      if (!t[i]) continue;
+      size_t row = t[i]->shape[0] == 1 ? 0 : (size_t)env;
+      memcpy(to[i] + (size_t)env * n[i], (const char *)t[i]->data + t[i]->byte_offset + row * n[i], n[i]);
+    }
+    renew(b, env);
+  }
+  b->tape_valid = 0;
+  return ABUT_OK;
+}
+
+abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_tensor *qpos, abut_tensor *qvel) {
+  if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_get_state: NULL batch");
+  ABUT_TRY(check_state(b, qpos, qvel, 0));
+  const abut_tensor *t[2] = {qpos, qvel};
+  const char *from[2] = {b->state.qpos, b->state.qvel};
+  size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};
+  for (int64_t env = 0; env < b->options.nenv; env++)
+    for (int i = 0; i < 2; i++)
+      if (t[i] && (!mask || mask[env]))
+        memcpy((char *)t[i]->data + t[i]->byte_offset + (size_t)env * n[i], from[i] + (size_t)env * n[i], n[i]);
+  return ABUT_OK;
+}

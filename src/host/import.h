@@ -1,0 +1,56 @@
+/* import.h: readers of MJCF and URDF, through MuJoCo's compiler. */
+#ifndef ABUT_IMPORT_H
+#define ABUT_IMPORT_H
+#include "abut/abut.h"
+
+struct mjModel_;
+
+/* Builds a model from an MJCF or URDF file. Whatever abut cannot represent is refused in one message that
+ * lists all of it, or under options->ignore_unsupported dropped and listed in the model's warnings. */
+abut_status abut_import_mujoco(const char *path, const abut_load_options *options, abut_model **model);
+
+/* Compiles a file with MuJoCo, read as abut_import_mujoco reads it. warning receives MuJoCo's own, "" if
+ * none. Free the result with mj_deleteModel. */
+abut_status abut_import_compile(const char *path, char *warning, size_t size, struct mjModel_ **mj);
+
+/* Whether an XML text is URDF: its root element is <robot>. */
+int32_t abut_import_is_urdf(const char *text);
+/* A URDF text as MuJoCo should see it (import_urdf.c says what changes). Free with free(). */
+abut_status abut_import_prepare_urdf(const char *path, const char *text, char **prepared);
+
+/* One thing in a file that abut cannot represent, or that it drops although the file works without it. */
+typedef struct abut_finding {
+  char text[224]; /* kind, name and what is wrong: "tendon 'hip' (fixed)" */
+  int32_t level;  /* ABUT_FINDING_* */
+} abut_finding;
+
+enum {
+  ABUT_FINDING_NOTE = 0,      /* kept as a warning, never refused */
+  ABUT_FINDING_DROPPABLE = 1, /* refused unless ignore_unsupported */
+  ABUT_FINDING_FATAL = 2      /* refused always */
+};
+
+typedef struct abut_findings {
+  abut_finding *list;
+  int32_t count, capacity;
+  int32_t out_of_memory;
+} abut_findings;
+
+void abut_findings_add(abut_findings *findings, int32_t level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void abut_findings_free(abut_findings *findings);
+/* Fails with the list of what is refused, if anything is. */
+abut_status abut_findings_check(const abut_findings *findings, const char *path, int32_t ignore_unsupported);
+/* The remaining findings, one a line, free with free(); NULL if out of memory. */
+char *abut_findings_text(const abut_findings *findings);
+
+/* Lists everything in mj that abut cannot represent. */
+void abut_import_refuse(const struct mjModel_ *mj, abut_findings *findings);
+/* An actuator that becomes an abut actuator: affine, without state, on a slide or hinge joint. */
+int32_t abut_import_actuator_supported(const struct mjModel_ *mj, int32_t actuator);
+/* A geom that can touch anything: by its masks or by an explicit pair. */
+int32_t abut_import_geom_collides(const struct mjModel_ *mj, int32_t geom);
+/* Height fields and signed distance fields have no counterpart. */
+int32_t abut_import_geom_supported(const struct mjModel_ *mj, int32_t geom);
+
+#endif

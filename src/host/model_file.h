@@ -1,0 +1,8 @@
+/* model_file.h: reads .abut files; abut_model_save writes them. */
+#ifndef ABUT_MODEL_FILE_H
+#define ABUT_MODEL_FILE_H
+#include "abut/abut.h"
+
+abut_status abut_model_file_load(const char *path, abut_model **model);
+
+#endif

@@ -1,0 +1,89 @@
+/* snapshot.c: exact copies of a batch's state, warm contacts included. */
+#include "batch.h"
+#include "status.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct abut_snapshot {
+  int64_t nenv;
+  int32_t nq, nv, dtype, capacity;
+  size_t elem;
+  char *qpos, *qvel, *data;
+  int32_t *count, *pair;
+  uint32_t *status;
+  uint8_t *fresh;
+};
+
+typedef struct piece { void **at; const void *from; size_t bytes; } piece;
+enum { PIECES = 7 };
+
+static void pieces(const abut_batch *b, abut_snapshot *s, piece p[PIECES]) {
+  size_t n = (size_t)s->nenv, c = n * (size_t)s->capacity;
+  const batch_state *x = &b->state;
+  piece list[PIECES] = {{(void **)&s->qpos, x->qpos, n * (size_t)s->nq * s->elem},
+                        {(void **)&s->qvel, x->qvel, n * (size_t)s->nv * s->elem},
+                        {(void **)&s->data, x->warm.data, c * RECORD_VALUES * s->elem},
+                        {(void **)&s->count, x->warm.count, n * 4},
+                        {(void **)&s->pair, x->warm.pair, c * 4},
+                        {(void **)&s->status, x->status, n * 4},
+                        {(void **)&s->fresh, x->fresh, n}};
+  memcpy(p, list, sizeof list);
+}
+
+abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
+  if (!b || !snapshot) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_snapshot: NULL argument");
+  *snapshot = NULL;
+  abut_snapshot *s = calloc(1, sizeof *s);
+  if (!s) return abut_fail(ABUT_ERROR_MEMORY, "snapshot: out of memory");
+  s->nenv = b->options.nenv;
+  s->nq = b->model->nq;
+  s->nv = b->model->nv;
+  s->dtype = b->options.dtype;
+  s->capacity = b->capacity;
+  s->elem = elem_size(b);
+  piece p[PIECES];
+  pieces(b, s, p);
+  for (int i = 0; i < PIECES; i++) {
+    *p[i].at = malloc(p[i].bytes + 1);
+    if (!*p[i].at) {
+      abut_snapshot_destroy(s);
+      return abut_fail(ABUT_ERROR_MEMORY, "snapshot of %lld environments: out of memory", (long long)b->options.nenv);
+    }
+    memcpy(*p[i].at, p[i].from, p[i].bytes);
+  }
+  *snapshot = s;
+  return ABUT_OK;
+}
+
+abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
+  if (!b || !s) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_restore: NULL argument");
+  if (s->nenv != b->options.nenv || s->nq != b->model->nq || s->nv != b->model->nv || s->dtype != b->options.dtype)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "snapshot of %lld environments with nq %d, nv %d does not fit a batch of %lld with %d, %d",
+                     (long long)s->nenv, s->nq, s->nv, (long long)b->options.nenv, b->model->nq, b->model->nv);
+  if (s->capacity > b->capacity) ABUT_TRY(batch_grow(b, s->capacity));
+  size_t n = (size_t)s->nenv;
+  memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);
+  memcpy(b->state.qvel, s->qvel, n * (size_t)s->nv * s->elem);
+  memcpy(b->state.status, s->status, n * 4);
+  memcpy(b->state.fresh, s->fresh, n);
+  memcpy(b->state.warm.count, s->count, n * 4);
+  for (size_t i = 0; i < n; i++) {
+    size_t to = i * (size_t)b->capacity, from = i * (size_t)s->capacity, c = (size_t)s->count[i];
+    memcpy(b->state.warm.pair + to, s->pair + from, c * 4);
+    memcpy(b->state.warm.data + to * RECORD_VALUES * s->elem, s->data + from * RECORD_VALUES * s->elem, c * RECORD_VALUES * s->elem);
+  }
+  b->tape_valid = 0;
+  return ABUT_OK;
+}
+
+void abut_snapshot_destroy(abut_snapshot *s) {
+  if (!s) return;
+  free(s->qpos);
+  free(s->qvel);
+  free(s->data);
+  free(s->count);
+  free(s->pair);
+  free(s->status);
+  free(s->fresh);
+  free(s);
+}

@@ -1,0 +1,160 @@
+/* friction.inl: lagged Coulomb friction of one pair (docs/contact.md).
+ *
+ * At the step's start every loaded point leaves a lagged point y on the plane (in `vertex` form: itself) and a
+ * weight w = mu_f f dt. During the step y is carried by its own body to Y; with the plane allowed to slide and spin
+ * in its own tangent space (z1, z2, omega),
+ *   D = min_z sum_m w_m ( sqrt(|d_m - z_m|^2 + e^2) - e ),   d = (Y - y)/dt,   z_m = z + omega n x y,
+ * plus a spin floor sum w (sqrt((r0 omega)^2 + e^2) - e). Against a half-space z = 0.
+ * Everything is in the frame of the start: origin c_t (the points' weighted centroid), axes e1, e2, u. */
+
+typedef struct friction_side {
+  real f1, f2;      /* force on the tangent axes (N) */
+  vec3 p1, p2;      /* f (x) Y */
+  real s[15];       /* Hessian in (w1, w2, w3, v1, v2), lower triangle */
+  real bz[3][5];    /* d2D / dz dtwist */
+} friction_side;
+
+typedef struct friction_terms {
+  real value;
+  real g[3], k[6]; /* z gradient (N s) and Hessian */
+  friction_side side[2];
+} friction_terms;
+
+/* Lagged points of one side; returns the weight's sum and adds to the weighted centroid. f_scale: N per unit
+ * -w P'(x). */
+FN real friction_prepare_side(const step_params *k, const barrier *br, const point_set *set, elem sign, mat3 a, vec3 q,
+                              real e, real s, real f_scale, mask on, real *points, vec3 *centroid) {
+  real sum = zero();
+  for (int i = 0; i < set->num; i++) {
+    vec3 y = mat_vec(a, sub(point_at(set, i), q));
+    real p, dp, ddp, margin = sign * (y.z + e) - radius_at(set, i);
+    barrier_at(br, s * br->inv_length * margin, &p, &dp, &ddp);
+    real weight = f_scale * weight_at(set, i) * -dp;
+    y.z = (y.z + e) * K(k->vertex_friction ? 1 : 0); /* height above the plane */
+    put_vec_sel(&AT(points, 4 * i), on, y);
+    AT(points, 4 * i + 3) = sel(on, weight, AT(points, 4 * i + 3));
+    sum = sum + weight;
+    *centroid = axpy(weight, vec(y.x, y.y, zero()), *centroid);
+  }
+  return sum;
+}
+
+FN void friction_recenter(real *points, int num, mask on, vec3 shift) {
+  for (int i = 0; i < num; i++) put_vec_sel(&AT(points, 4 * i), on, sub(get_vec(&AT(points, 4 * i)), shift));
+}
+
+/* Where a lagged point of a body goes, in the frame of the start: Y = A y + b for pose_t -> pose. */
+FN void friction_view(mat3 f, vec3 c_t, mat3 r_t, vec3 x_t, mat3 r, vec3 x, mat3 *a, vec3 *b) {
+  mat3 turn = mat_matt(r, r_t);
+  *a = mat_matt(mat_mat(f, turn), f);
+  *b = mat_vec(f, sub(add(x, mat_vec(turn, sub(c_t, x_t))), c_t));
+}
+
+/* Slip of one point relative to the plane: (Y - y)/dt - z - omega n x y. */
+FN void friction_slip(vec3 y, vec3 to, real idt, const real *z, real *r1, real *r2) {
+  *r1 = (to.x - y.x) * idt - z[0] + z[2] * y.y;
+  *r2 = (to.y - y.y) * idt - z[1] - z[2] * y.x;
+}
+
+FN real friction_side_value(const step_params *k, const real *points, int num, mat3 a, vec3 b, const real *z) {
+  real value = zero(), idt = splat(K(1 / k->dt));
+  elem e = K(k->slip);
+  for (int i = 0; i < num; i++) {
+    real w = AT(points, 4 * i + 3), r1, r2;
+    if (!any(gt(w, zero()))) continue;
+    vec3 y = get_vec(&AT(points, 4 * i));
+    friction_slip(y, add(mat_vec(a, y), b), idt, z, &r1, &r2);
+    real rr = r1 * r1 + r2 * r2;
+    value = value + w * rr / (root(rr + e * e) + e);
+  }
+  return value;
+}
+
+FN real friction_spin_value(const step_params *k, real weight, real omega) {
+  real r = omega * K(k->spin_radius), rr = r * r;
+  elem e = K(k->slip);
+  return weight * rr / (root(rr + e * e) + e);
+}
+
+/* One point's part of a side's Hessian and of the z terms. h, d: gradient and Hessian of w (|r| - e) in r. */
+FN void friction_point(friction_terms *t, friction_side *q, vec3 y, vec3 to, real idt, real h1, real h2, real d11,
+                       real d12, real d22) {
+  /* columns dr/dtwist (times dt): w1 (0,-Y3), w2 (Y3,0), w3 (-Y2,Y1), v1 (1,0), v2 (0,1); d times column: */
+  real c1[5] = {zero(), to.z, -to.y, splat(1), zero()}, c2[5] = {-to.z, zero(), to.x, zero(), splat(1)};
+  real e1[5] = {d12 * c2[0], d11 * c1[1], d11 * c1[2] + d12 * c2[2], d11, d12};
+  real e2[5] = {d22 * c2[0], d12 * c1[1], d12 * c1[2] + d22 * c2[2], d12, d22};
+  real i2 = idt * idt;
+  for (int i = 0; i < 5; i++) {
+    for (int j = 0; j <= i; j++)
+      q->s[i * (i + 1) / 2 + j] = q->s[i * (i + 1) / 2 + j] + i2 * (c1[i] * e1[j] + c2[i] * e2[j]);
+    q->bz[0][i] = q->bz[0][i] - idt * e1[i];
+    q->bz[1][i] = q->bz[1][i] - idt * e2[i];
+    q->bz[2][i] = q->bz[2][i] + idt * (y.y * e1[i] - y.x * e2[i]);
+  }
+  real w1 = d11 * y.y - d12 * y.x, w2 = d12 * y.y - d22 * y.x;
+  t->g[0] = t->g[0] - h1;
+  t->g[1] = t->g[1] - h2;
+  t->g[2] = t->g[2] + h1 * y.y - h2 * y.x;
+  t->k[0] = t->k[0] + d11;
+  t->k[1] = t->k[1] + d12;
+  t->k[2] = t->k[2] + d22;
+  t->k[3] = t->k[3] - w1;
+  t->k[4] = t->k[4] - w2;
+  t->k[5] = t->k[5] + w1 * y.y - w2 * y.x;
+  q->f1 = q->f1 + idt * h1;
+  q->f2 = q->f2 + idt * h2;
+  q->p1 = axpy(idt * h1, to, q->p1);
+  q->p2 = axpy(idt * h2, to, q->p2);
+}
+
+FN void friction_side_terms(const step_params *k, const real *points, int num, mat3 a, vec3 b, const real *z,
+                            friction_terms *t, friction_side *q) {
+  real idt = splat(K(1 / k->dt));
+  elem e = K(k->slip);
+  for (int i = 0; i < num; i++) {
+    real w = AT(points, 4 * i + 3), r1, r2;
+    if (!any(gt(w, zero()))) continue;
+    vec3 y = get_vec(&AT(points, 4 * i)), to = add(mat_vec(a, y), b);
+    friction_slip(y, to, idt, z, &r1, &r2);
+    real rr = r1 * r1 + r2 * r2, len = root(rr + e * e), il = splat(1) / len, wi = w * il, i2 = il * il;
+    t->value = t->value + w * rr / (len + e);
+    friction_point(t, q, y, to, idt, wi * r1, wi * r2, wi * (K(1) - r1 * r1 * i2), -wi * r1 * r2 * i2,
+                   wi * (K(1) - r2 * r2 * i2));
+  }
+}
+
+FN friction_terms friction_zero(void) {
+  friction_terms t;
+  t.value = zero();
+  for (int i = 0; i < 3; i++) t.g[i] = zero();
+  for (int i = 0; i < 6; i++) t.k[i] = zero();
+  for (int j = 0; j < 2; j++) {
+    friction_side *q = &t.side[j];
+    q->f1 = q->f2 = zero();
+    q->p1 = q->p2 = vec_zero();
+    for (int i = 0; i < 15; i++) q->s[i] = zero();
+    for (int i = 0; i < 5; i++) q->bz[0][i] = q->bz[1][i] = q->bz[2][i] = zero();
+  }
+  return t;
+}
+
+FN void friction_spin_terms(const step_params *k, real weight, real omega, friction_terms *t) {
+  elem r0 = K(k->spin_radius), e = K(k->slip);
+  curve c = curve_stretch(curve_friction(weight, omega * r0, splat(e)), r0);
+  t->value = t->value + c.e;
+  t->g[2] = t->g[2] + c.g;
+  t->k[5] = t->k[5] + c.h;
+}
+
+/* The side's terms in world axes about a body origin from which c_t is seen at r. */
+FN void friction_world(const friction_side *q, mat3 f, vec3 r, vec3 *force, mat3 *phi, block6 *block) {
+  real z = zero();
+  mat3 ft = mat_t(f);
+  *force = axpy(q->f1, f.r0, scale(q->f2, f.r1));
+  *phi = mat_add(mat_mat(mat_mat(ft, mat(q->p1, q->p2, vec_zero())), f), outer(*force, r));
+  mat3 ww = mat(vec(q->s[0], q->s[1], q->s[3]), vec(q->s[1], q->s[2], q->s[4]), vec(q->s[3], q->s[4], q->s[5]));
+  mat3 wv = mat(vec(q->s[6], q->s[10], z), vec(q->s[7], q->s[11], z), vec(q->s[8], q->s[12], z));
+  mat3 vv = mat(vec(q->s[9], q->s[13], z), vec(q->s[13], q->s[14], z), vec_zero());
+  block6 b = {mat_mat(mat_mat(ft, ww), f), mat_mat(mat_mat(ft, wv), f), mat_mat(mat_mat(ft, vv), f)};
+  *block = block_shift(b, r);
+}

@@ -1,0 +1,165 @@
+/* lane.h: what one lane holds. Kernel bodies are C over `real` and `mask` and compile, unchanged, for one
+ * environment (a GPU thread, the scalar reference) or for LANES of them (one vector of the CPU).
+ *
+ *   elem   the number: float or double (ABUT_REAL 32 or 64)
+ *   real   LANES numbers, one per environment; + - * / work lane by lane
+ *   mask   LANES truth values, made by lt() and friends, used by sel() and any()
+ *
+ * Lane data never decides a branch; `if (any(m))` may skip work whose result no lane selects, so that what a
+ * lane computes does not depend on its neighbours. There is no libm here: sqrt is the processor's, the rest are
+ * polynomials (vector.h) with tested bounds. Width differs between instruction sets, results do not depend on it. */
+#ifndef ABUT_LANE_H
+#define ABUT_LANE_H
+
+#include <stdint.h>
+
+#if ABUT_REAL == 64
+typedef double elem;
+#define ELEM_EPS 2.220446049250313e-16
+#define ELEM_TINY 1e-290
+#define ELEM_HUGE 1e290
+#else
+typedef float elem;
+#define ELEM_EPS 1.1920929e-7
+#define ELEM_TINY 1e-36f
+#define ELEM_HUGE 1e36f
+#endif
+
+#define K(x) ((elem)(x))
+
+#ifdef __CUDACC__
+#define FN static __device__ __forceinline__
+#define KERNEL static __device__ __noinline__
+#define RESTRICT __restrict__
+#else
+#define FN static inline __attribute__((always_inline, unused))
+#define KERNEL static __attribute__((noinline, unused))
+#define RESTRICT restrict
+#endif
+
+#if ABUT_LANES == 1 /* ------------------------------------------- one environment: GPU thread, reference */
+
+typedef elem real;
+typedef int mask;
+
+FN real splat(elem x) { return x; }
+FN mask lt(real a, real b) { return a < b; }
+FN mask le(real a, real b) { return a <= b; }
+FN mask mask_and(mask a, mask b) { return a & b; }
+FN mask mask_or(mask a, mask b) { return a | b; }
+FN mask mask_not(mask a) { return !a; }
+FN int any(mask m) { return m; }
+FN real sel(mask m, real a, real b) { return m ? a : b; }
+FN real rmin(real a, real b) { return a < b ? a : b; }
+FN real rmax(real a, real b) { return a > b ? a : b; }
+FN mask mask_from_bits(uint32_t bits) { return (int)(bits & 1u); }
+FN uint32_t bits_from_mask(mask m) { return (uint32_t)m; }
+#if defined(__CUDACC__) && ABUT_REAL == 64
+FN real rsqrt_exact(real a) { return 1.0 / ::sqrt(a); }
+FN real root(real a) { return ::sqrt(a); }
+#elif defined(__CUDACC__)
+FN real root(real a) { return ::sqrtf(a); }
+#elif ABUT_REAL == 64
+FN real root(real a) { return __builtin_sqrt(a); }
+#else
+FN real root(real a) { return __builtin_sqrtf(a); }
+#endif
+
+#else /* ------------------------------------------------------------------------------- a CPU vector */
+
+#include <immintrin.h>
+typedef elem real __attribute__((vector_size(sizeof(elem) * ABUT_LANES), may_alias));
+
+#if defined(__AVX512F__)
+#if ABUT_REAL == 64
+typedef __mmask8 mask;
+#define V(x) ((__m512d)(x))
+FN mask lt(real a, real b) { return _mm512_cmp_pd_mask(V(a), V(b), _CMP_LT_OQ); }
+FN mask le(real a, real b) { return _mm512_cmp_pd_mask(V(a), V(b), _CMP_LE_OQ); }
+FN real sel(mask m, real a, real b) { return (real)_mm512_mask_blend_pd(m, V(b), V(a)); }
+FN real rmin(real a, real b) { return (real)_mm512_min_pd(V(a), V(b)); }
+FN real rmax(real a, real b) { return (real)_mm512_max_pd(V(a), V(b)); }
+FN real root(real a) { return (real)_mm512_sqrt_pd(V(a)); }
+#else
+typedef __mmask16 mask;
+#define V(x) ((__m512)(x))
+FN mask lt(real a, real b) { return _mm512_cmp_ps_mask(V(a), V(b), _CMP_LT_OQ); }
+FN mask le(real a, real b) { return _mm512_cmp_ps_mask(V(a), V(b), _CMP_LE_OQ); }
+FN real sel(mask m, real a, real b) { return (real)_mm512_mask_blend_ps(m, V(b), V(a)); }
+FN real rmin(real a, real b) { return (real)_mm512_min_ps(V(a), V(b)); }
+FN real rmax(real a, real b) { return (real)_mm512_max_ps(V(a), V(b)); }
+FN real root(real a) { return (real)_mm512_sqrt_ps(V(a)); }
+#endif
+FN mask mask_and(mask a, mask b) { return (mask)(a & b); }
+FN mask mask_or(mask a, mask b) { return (mask)(a | b); }
+FN mask mask_not(mask a) { return (mask)~a; }
+FN int any(mask m) { return m != 0; }
+FN mask mask_from_bits(uint32_t bits) { return (mask)bits; }
+FN uint32_t bits_from_mask(mask m) { return (uint32_t)m; }
+
+#else /* AVX2 and SSE2: a mask is a vector of all-ones or all-zeros */
+#if ABUT_REAL == 64
+typedef int64_t mask __attribute__((vector_size(8 * ABUT_LANES), may_alias));
+#else
+typedef int32_t mask __attribute__((vector_size(4 * ABUT_LANES), may_alias));
+#endif
+FN mask lt(real a, real b) { return (mask)(a < b); }
+FN mask le(real a, real b) { return (mask)(a <= b); }
+FN mask mask_and(mask a, mask b) { return a & b; }
+FN mask mask_or(mask a, mask b) { return a | b; }
+FN mask mask_not(mask a) { return ~a; }
+#if defined(__AVX2__) && ABUT_REAL == 64
+FN real sel(mask m, real a, real b) { return (real)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)m); }
+FN real rmin(real a, real b) { return (real)_mm256_min_pd((__m256d)a, (__m256d)b); }
+FN real rmax(real a, real b) { return (real)_mm256_max_pd((__m256d)a, (__m256d)b); }
+FN real root(real a) { return (real)_mm256_sqrt_pd((__m256d)a); }
+FN uint32_t bits_from_mask(mask m) { return (uint32_t)_mm256_movemask_pd((__m256d)m); }
+#elif defined(__AVX2__)
+FN real sel(mask m, real a, real b) { return (real)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)m); }
+FN real rmin(real a, real b) { return (real)_mm256_min_ps((__m256)a, (__m256)b); }
+FN real rmax(real a, real b) { return (real)_mm256_max_ps((__m256)a, (__m256)b); }
+FN real root(real a) { return (real)_mm256_sqrt_ps((__m256)a); }
+FN uint32_t bits_from_mask(mask m) { return (uint32_t)_mm256_movemask_ps((__m256)m); }
+#elif ABUT_REAL == 64
+FN real sel(mask m, real a, real b) { return (real)((m & (mask)a) | (~m & (mask)b)); }
+FN real rmin(real a, real b) { return (real)_mm_min_pd((__m128d)a, (__m128d)b); }
+FN real rmax(real a, real b) { return (real)_mm_max_pd((__m128d)a, (__m128d)b); }
+FN real root(real a) { return (real)_mm_sqrt_pd((__m128d)a); }
+FN uint32_t bits_from_mask(mask m) { return (uint32_t)_mm_movemask_pd((__m128d)m); }
+#else
+FN real sel(mask m, real a, real b) { return (real)((m & (mask)a) | (~m & (mask)b)); }
+FN real rmin(real a, real b) { return (real)_mm_min_ps((__m128)a, (__m128)b); }
+FN real rmax(real a, real b) { return (real)_mm_max_ps((__m128)a, (__m128)b); }
+FN real root(real a) { return (real)_mm_sqrt_ps((__m128)a); }
+FN uint32_t bits_from_mask(mask m) { return (uint32_t)_mm_movemask_ps((__m128)m); }
+#endif
+FN int any(mask m) { return bits_from_mask(m) != 0; }
+FN mask mask_from_bits(uint32_t bits) {
+  mask m = {0};
+  for (int l = 0; l < ABUT_LANES; l++) m[l] = -(int)((bits >> l) & 1u);
+  return m;
+}
+#endif
+
+FN real splat(elem x) { return x - (real){0}; }
+#endif /* ABUT_LANES */
+
+#define ALL_LANES ((uint32_t)((1ull << ABUT_LANES) - 1))
+
+FN mask mask_none(void) { return mask_from_bits(0); }
+FN mask gt(real a, real b) { return lt(b, a); }
+FN mask ge(real a, real b) { return le(b, a); }
+FN real zero(void) { return splat(K(0)); }
+FN real rabs(real a) { return rmax(a, -a); }
+/* false for NaN and infinities */
+FN mask finite(real a) { return lt(rabs(a), splat(K(ELEM_HUGE))); }
+
+/* Fields of a lane group lie one after the other; on the GPU the 32 environments of a tile interleave. */
+#ifdef __CUDACC__
+#define LANE_STRIDE 32
+#else
+#define LANE_STRIDE 1
+#endif
+#define AT(p, i) ((p)[(i) * LANE_STRIDE])
+
+#endif

@@ -1,0 +1,111 @@
+/* newton.inl: the reduced system of one lane group: assembly from bodies and pairs, factorisation, solve.
+ * H lies in one lower triangle; row i is non-zero only from envelope[i] on (tree and contacts decide, one envelope
+ * for the whole group: what lies outside is exactly zero in every lane, so skipping it changes no bit). */
+
+FN void add_twist(real *p, twist6 t) { add_vec(p, t.w); add_vec(&AT(p, 3), t.v); }
+
+/* Adds one slot's forces and blocks to its bodies. */
+FN void gather_slot(const step_params *k, real *w, const real *slots, int s, int pair_id) {
+  const pair_info *pair = &k->pairs[pair_id];
+  for (int j = 0; j < 2; j++) {
+    if (!pair->side[j].moves) continue;
+    int b = pair->side[j].body;
+    add_vec(&AT(W(body_force), 3 * b), get_vec(&AT(SLOT_AT(s, force), 3 * j)));
+    add_mat(&AT(W(body_phi), 9 * b), get_mat(&AT(SLOT_AT(s, phi), 9 * j)));
+    add_twist(&AT(W(body_pull), 6 * b), get_twist(&AT(SLOT_AT(s, pull), 6 * j)));
+    for (int i = 0; i < 21; i++)
+      AT(W(body_k), 21 * b + i) = AT(W(body_k), 21 * b + i) + AT(SLOT_AT(s, block), 21 * j + i);
+  }
+}
+
+/* H += J_A^T K_AB J_B + transpose, both bodies moving. */
+FN void cross_slot(const step_params *k, real *w, const real *slots, int s, int pair_id) {
+  const pair_info *pair = &k->pairs[pair_id];
+  const abut_model *m = k->model;
+  int a = pair->side[0].body, b = pair->side[1].body;
+  if (!pair->side[0].moves || !pair->side[1].moves) return;
+  const real *p = SLOT_AT(s, block);
+  mat3 ww = get_mat(&AT(p, 42)), wv = get_mat(&AT(p, 51)), vw = get_mat(&AT(p, 60)), vv = get_mat(&AT(p, 69));
+  vec3 xa = get_vec(&AT(W(xpos), 3 * a)), xb = get_vec(&AT(W(xpos), 3 * b));
+  for (int i = k->path_adr[b]; i < k->path_adr[b + 1]; i++) {
+    int e = k->path[i];
+    twist6 t = get_twist(&AT(W(twist), 6 * e));
+    t = twist_at(t, sub(xb, get_vec(&AT(W(xpos), 3 * m->dof_body[e]))));
+    vec3 rot = add(mat_vec(ww, t.w), mat_vec(wv, t.v)), lin = add(mat_vec(vw, t.w), mat_vec(vv, t.v));
+    for (int j = k->path_adr[a]; j < k->path_adr[a + 1]; j++) {
+      int d = k->path[j];
+      twist6 q = get_twist(&AT(W(twist), 6 * d));
+      q = twist_at(q, sub(xa, get_vec(&AT(W(xpos), 3 * m->dof_body[d]))));
+      real v = dot(q.w, rot) + dot(q.v, lin);
+      real *h = d > e ? hess_at(W(hess), d, e) : hess_at(W(hess), e, d);
+      *h = *h + v * K(d == e ? 2 : 1);
+    }
+  }
+}
+
+/* Leaves to roots for the pull covectors, then rhs = -(grad + pull). */
+FN void reduce_rhs(const step_params *k, real *w) {
+  const abut_model *m = k->model;
+  for (int b = m->nbody - 1; b > 0; b--) {
+    int p = m->body_parent[b];
+    if (p == 0 || m->body_weldid[p] == 0) continue;
+    vec3 r = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos), 3 * p)));
+    twist6 t = get_twist(&AT(W(body_pull), 6 * b));
+    t.w = add(t.w, cross(r, t.v));
+    add_twist(&AT(W(body_pull), 6 * p), t);
+  }
+  for (int d = 0; d < m->nv; d++) {
+    twist6 s = get_twist(&AT(W(twist), 6 * d)), f = get_twist(&AT(W(body_pull), 6 * m->dof_body[d]));
+    AT(W(rhs), d) = -(AT(W(grad), d) + dot(s.w, f.w) + dot(s.v, f.v));
+  }
+}
+
+/* H := L D L^T in place (D on the diagonal, as its inverse). A pivot that is not clearly positive is replaced so
+ * that the step descends (positive 1); with positive 0 it is used as it is. Returns the smallest pivot. */
+KERNEL real factor(const step_params *k, real *w, const int32_t *envelope, int positive) {
+  real *h = W(hess), smallest = splat(ELEM_HUGE);
+  for (int i = 0; i < k->model->nv; i++) {
+    int first = envelope[i];
+    real *ri = hess_at(h, i, 0);
+    real diagonal = AT(ri, i), d = diagonal;
+    for (int j = first; j < i; j++) {
+      const real *rj = hess_at(h, j, 0);
+      int from = envelope[j] > first ? envelope[j] : first;
+      real v = AT(ri, j);
+      for (int m = from; m < j; m++) v = v - AT(ri, m) * AT(rj, m);
+      AT(ri, j) = v; /* L D for now: products below need it unscaled */
+    }
+    for (int j = first; j < i; j++) {
+      real g = AT(ri, j), l = g * AT(hess_at(h, j, 0), j);
+      d = d - g * l;
+      AT(ri, j) = l;
+    }
+    smallest = rmin(smallest, d);
+    if (positive) {
+      real floor_ = K(1e-9) * rabs(diagonal) + splat(ELEM_TINY);
+      d = sel(gt(d, floor_), d, rmax(rabs(d), K(1e-3) * rabs(diagonal) + splat(ELEM_TINY)));
+    }
+    AT(ri, i) = splat(1) / d;
+  }
+  return smallest;
+}
+
+/* x := H^-1 x with the factor in place. */
+KERNEL void solve(const step_params *k, real *w, const int32_t *envelope, real *x) {
+  real *h = W(hess);
+  int n = k->model->nv;
+  for (int i = 0; i < n; i++) {
+    real v = AT(x, i), *ri = hess_at(h, i, 0);
+    for (int j = envelope[i]; j < i; j++) v = v - AT(ri, j) * AT(x, j);
+    AT(x, i) = v;
+  }
+  for (int i = n - 1; i >= 0; i--) {
+    real *ri = hess_at(h, i, 0), v = AT(x, i);
+    v = v * AT(ri, i);
+    AT(x, i) = v;
+  }
+  for (int i = n - 1; i >= 0; i--) {
+    real v = AT(x, i), *ri = hess_at(h, i, 0);
+    for (int j = envelope[i]; j < i; j++) AT(x, j) = AT(x, j) - AT(ri, j) * v;
+  }
+}

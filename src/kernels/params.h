@@ -1,0 +1,67 @@
+/* params.h: what every stage is told: the model, the options in force, and where each field lies. No lane types,
+ * so that host code reads it too. */
+#ifndef ABUT_PARAMS_H
+#define ABUT_PARAMS_H
+#include "../host/model.h"
+
+/* Offsets of fields, in lanes. */
+typedef struct work_layout {
+#define WORK(name, count) int32_t name;
+#include "../host/fields.def"
+  int32_t size;
+} work_layout;
+typedef struct slot_layout {
+#define SLOT(name, count) int32_t name;
+#include "../host/fields.def"
+  int32_t size;
+} slot_layout;
+
+/* One side of a pair as stages see it. */
+typedef struct pair_side {
+  int32_t geom, body;
+  int32_t moves; /* the body's pose depends on qpos */
+  int32_t pointnum;
+  const double *points; /* pointnum x 3, body frame (m) */
+  double radius, weight;
+} pair_side;
+
+typedef struct pair_info {
+  pair_side side[2]; /* side 1 of a half-space has no points */
+  int32_t halfspace;
+  double normal[3], offset; /* half-space: world normal, nu.x = offset on its surface */
+  double friction;          /* >= 0: fixed; else the larger of the geoms' */
+} pair_info;
+
+typedef struct step_params {
+  const abut_model *model;
+  const pair_info *pairs;
+  const int32_t *path_adr, *path; /* dofs that move body b, root first: path[path_adr[b] .. path_adr[b+1]) */
+  const double *geom_box;         /* bounding box of a geom in its body frame: center, half sizes (m), 6 each */
+  const double *body_radius;      /* largest distance of a body's points from its origin, radii included (m) */
+  int32_t barrier;                /* BARRIER_* */
+  int32_t vertex_friction;
+  int32_t nested;                 /* solve every plane to the end at each pose (reference) */
+  int32_t max_iterations;
+  int32_t npt;
+  double dt, reach, length, slip, spin_radius, tolerance;
+  work_layout at;
+  slot_layout slot_at;
+} step_params;
+
+/* W environments in flight on one thread. Masks are bit sets over lanes. */
+typedef struct lane_group {
+  void *work;          /* [work.size][LANES] */
+  void *slots;         /* [capacity][slot.size][LANES] */
+  int32_t nslot, capacity;
+  int32_t *order;      /* slots by ascending pair: the order of every sum */
+  int32_t *slot_pair;  /* pair of each slot, -1: unused */
+  uint32_t *slot_on;   /* lanes that have this pair */
+  uint32_t *slot_new;  /* of them, lanes whose plane must be started */
+  int32_t *pair_slot;  /* slot of each pair, -1 */
+  uint32_t *pair_want; /* broad phase: lanes whose boxes overlap */
+  int32_t *envelope;   /* first column of each row of H that may be non-zero */
+  uint32_t live;       /* lanes the current stage works for */
+  uint32_t accepted, converged, overlap, leaving; /* results of stages */
+} lane_group;
+
+#endif

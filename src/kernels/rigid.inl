@@ -1,0 +1,254 @@
+/* rigid.inl: kinematics, twists and inertia of the tree (docs/step.md sections 1 and 2).
+ *
+ * Newton's coordinates: a slide or hinge adds to its qpos; a ball turns on its parent's side, q' = exp(d) q, and a
+ * free joint is three slides and a ball in the world. (qvel keeps MuJoCo's body-side convention; begin and finish
+ * convert.) Bodies act through F = sum dE/dx and Phi = sum dE/dx (x - origin)^T and a 6x6 block about their
+ * origin; everything generalised follows from these and the twists. */
+
+#define W(name) (w + (intptr_t)k->at.name * LANE_STRIDE)
+#define SLOT_AT(s, name) (slots + ((intptr_t)(s) * k->slot_at.size + k->slot_at.name) * LANE_STRIDE)
+
+typedef struct twist6 { vec3 w, v; } twist6;
+typedef struct pose { vec3 x; quat q; } pose;
+
+FN twist6 get_twist(const real *p) { twist6 t = {get_vec(p), get_vec(&AT(p, 3))}; return t; }
+FN void put_twist(real *p, vec3 w, vec3 v) { put_vec(p, w); put_vec(&AT(p, 3), v); }
+/* the same motion seen at a point r away from the old origin */
+FN twist6 twist_at(twist6 t, vec3 r) { t.v = add(t.v, cross(t.w, r)); return t; }
+
+/* Applies joint j to the frame p of its body. twist, if wanted, receives w and, for dofs that turn, the anchor in
+ * place of v until the body's origin is known (twist_close). */
+FN pose joint_apply(const abut_model *m, int j, const real *qpos, pose p, real *twist) {
+  const real *q = &AT(qpos, m->jnt_qposadr[j]);
+  real *s = twist ? &AT(twist, 6 * m->jnt_dofadr[j]) : 0;
+  int type = m->jnt_type[j];
+  if (type == ABUT_JOINT_FREE) {
+    p.x = get_vec(q);
+    p.q = get_quat(&AT(q, 3));
+    mat3 e = mat_identity();
+    vec3 axes[3] = {e.r0, e.r1, e.r2};
+    for (int i = 0; s && i < 3; i++) {
+      put_twist(&AT(s, 6 * i), vec_zero(), axes[i]);
+      put_twist(&AT(s, 6 * (i + 3)), axes[i], p.x);
+    }
+    return p;
+  }
+  vec3 local = vec_splat(m->jnt_pos + 3 * j), axis = vec_splat(m->jnt_axis + 3 * j);
+  vec3 world_axis = quat_rotate(p.q, axis), anchor = add(p.x, quat_rotate(p.q, local));
+  if (type == ABUT_JOINT_SLIDE) {
+    p.x = axpy(AT(q, 0) - K(m->qpos0[m->jnt_qposadr[j]]), world_axis, p.x);
+    if (s) put_twist(s, vec_zero(), world_axis);
+    return p;
+  }
+  if (type == ABUT_JOINT_BALL) {
+    mat3 e = mat_t(quat_mat(p.q));
+    vec3 axes[3] = {e.r0, e.r1, e.r2};
+    for (int i = 0; s && i < 3; i++) put_twist(&AT(s, 6 * i), axes[i], anchor);
+    p.q = quat_mul(p.q, get_quat(q));
+  } else {
+    real sn, cs;
+    sincos_lane(K(0.5) * (AT(q, 0) - K(m->qpos0[m->jnt_qposadr[j]])), &sn, &cs);
+    p.q = quat_mul(p.q, quat_make(cs, scale(sn, axis)));
+    if (s) put_twist(s, world_axis, anchor);
+  }
+  p.x = sub(anchor, quat_rotate(p.q, local));
+  return p;
+}
+
+/* A turning dof moves the body's origin x by w x (x - anchor). */
+FN void twist_close(const abut_model *m, int b, vec3 x, real *twist) {
+  for (int d = m->body_dofadr[b]; d < m->body_dofadr[b] + m->body_dofnum[b]; d++) {
+    real *s = &AT(twist, 6 * d);
+    int type = m->jnt_type[m->dof_jnt[d]], within = d - m->jnt_dofadr[m->dof_jnt[d]];
+    if (type == ABUT_JOINT_SLIDE || (type == ABUT_JOINT_FREE && within < 3)) continue;
+    put_vec(&AT(s, 3), cross(get_vec(s), sub(x, get_vec(&AT(s, 3)))));
+  }
+}
+
+/* World poses of every body at qpos, and the twists of every dof if twist is not null. */
+KERNEL void kinematics(const step_params *k, const real *qpos, real *xpos, real *xmat, real *xquat, real *twist) {
+  const abut_model *m = k->model;
+  for (int b = 0; b < m->nbody; b++) {
+    int parent = m->body_parent[b], first = m->body_jntadr[b];
+    pose p = {vec_zero(), {splat(1), zero(), zero(), zero()}};
+    if (b > 0) {
+      quat q = get_quat(&AT(xquat, 4 * parent));
+      p.x = add(get_vec(&AT(xpos, 3 * parent)), quat_rotate(q, vec_splat(m->body_pos + 3 * b)));
+      p.q = quat_mul(q, quat_splat(m->body_quat + 4 * b));
+    }
+    for (int j = first; j < first + m->body_jntnum[b]; j++) p = joint_apply(m, j, qpos, p, twist);
+    put_quat(&AT(xquat, 4 * b), p.q);
+    put_vec(&AT(xpos, 3 * b), p.x);
+    put_mat(&AT(xmat, 9 * b), quat_mat(p.q));
+    if (twist) twist_close(m, b, p.x, twist);
+  }
+}
+
+/* out = qpos (+) t d in Newton's coordinates (turn_body 0) or MuJoCo's (turn_body 1: q exp(d)). */
+KERNEL void integrate(const step_params *k, const real *qpos, const real *d, real t, int turn_body, real *out) {
+  const abut_model *m = k->model;
+  for (int j = 0; j < m->njnt; j++) {
+    const real *q = &AT(qpos, m->jnt_qposadr[j]), *dj = &AT(d, m->jnt_dofadr[j]);
+    real *o = &AT(out, m->jnt_qposadr[j]);
+    int type = m->jnt_type[j];
+    if (type == ABUT_JOINT_SLIDE || type == ABUT_JOINT_HINGE) AT(o, 0) = AT(q, 0) + t * AT(dj, 0);
+    if (type == ABUT_JOINT_FREE) {
+      put_vec(o, axpy(t, get_vec(dj), get_vec(q)));
+      q = &AT(q, 3);
+      o = &AT(o, 3);
+      dj = &AT(dj, 3);
+    }
+    if (type == ABUT_JOINT_FREE || type == ABUT_JOINT_BALL) {
+      quat r = quat_exp(scale(t, get_vec(dj))), old = get_quat(q);
+      put_quat(o, quat_normalize(turn_body ? quat_mul(old, r) : quat_mul(r, old)));
+    }
+  }
+}
+
+/* v with qpos (+) dt v = next, MuJoCo's convention. */
+KERNEL void difference(const step_params *k, const real *qpos, const real *next, real *v) {
+  const abut_model *m = k->model;
+  real inv = splat(K(1) / K(k->dt));
+  for (int j = 0; j < m->njnt; j++) {
+    const real *a = &AT(qpos, m->jnt_qposadr[j]), *b = &AT(next, m->jnt_qposadr[j]);
+    real *o = &AT(v, m->jnt_dofadr[j]);
+    int type = m->jnt_type[j];
+    if (type == ABUT_JOINT_SLIDE || type == ABUT_JOINT_HINGE) AT(o, 0) = inv * (AT(b, 0) - AT(a, 0));
+    if (type == ABUT_JOINT_FREE) {
+      put_vec(o, scale(inv, sub(get_vec(b), get_vec(a))));
+      a = &AT(a, 3);
+      b = &AT(b, 3);
+      o = &AT(o, 3);
+    }
+    if (type == ABUT_JOINT_FREE || type == ABUT_JOINT_BALL)
+      put_vec(o, scale(inv, quat_log(quat_mul(quat_conj(get_quat(a)), get_quat(b)))));
+  }
+}
+
+/* Mass, first and second moments of body b in its frame, for this environment's mass. */
+typedef struct body_mass { real m; vec3 mc; mat3 s; } body_mass;
+FN body_mass mass_of(const step_params *k, const real *w, int b) {
+  const double *p = k->model->body_moment + 10 * b;
+  real ratio = AT(W(mass), b) * K(p[0] > 0 ? 1 / p[0] : 0);
+  body_mass r;
+  r.m = ratio * K(p[0]);
+  r.mc = scale(ratio, vec_splat(p + 1));
+  r.s = mat_scale(ratio, mat(vec(splat(K(p[4])), splat(K(p[7])), splat(K(p[8]))),
+                             vec(splat(K(p[7])), splat(K(p[5])), splat(K(p[9]))),
+                             vec(splat(K(p[8])), splat(K(p[9])), splat(K(p[6])))));
+  return r;
+}
+
+/* Inertia and gravity of one body at pose (r, x): tr[(T - That) M (T - That)^T] / (2 dt^2) - m g.(com - com_t).
+ * Gravity counts from the start of the step so that energies stay small and their differences exact. */
+FN real inertia_value(const step_params *k, const real *w, int b, mat3 r, vec3 x) {
+  body_mass q = mass_of(k, w, b);
+  mat3 dr = mat_sub(r, get_mat(&AT(W(xmat_hat), 9 * b)));
+  vec3 dx = sub(x, get_vec(&AT(W(xpos_hat), 3 * b))), g = get_vec(W(gravity));
+  mat3 ds = mat_mat(dr, q.s);
+  real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) +
+              K(2) * dot(dx, mat_vec(dr, q.mc)) + q.m * dot(dx, dx);
+  vec3 moved = sub(x, get_vec(&AT(W(xpos_t), 3 * b)));
+  vec3 turned = mat_vec(mat_sub(r, get_mat(&AT(W(xmat_t), 9 * b))), q.mc);
+  return K(0.5 / (k->dt * k->dt)) * quad - q.m * dot(g, moved) - dot(g, turned);
+}
+
+/* Adds the same term's F, Phi and 6x6 block at the iterate. */
+FN void inertia_accumulate(const step_params *k, real *w, int b) {
+  body_mass q = mass_of(k, w, b);
+  mat3 r = get_mat(&AT(W(xmat), 9 * b)), dr = mat_sub(r, get_mat(&AT(W(xmat_hat), 9 * b)));
+  vec3 dx = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos_hat), 3 * b))), g = get_vec(W(gravity));
+  vec3 c = mat_vec(r, q.mc); /* m (com - origin), world */
+  real i2 = splat(K(1 / (k->dt * k->dt)));
+  vec3 f = sub(scale(i2, axpy(q.m, dx, mat_vec(dr, q.mc))), scale(q.m, g));
+  mat3 phi = mat_scale(i2, mat_matt(mat_add(mat_mat(dr, q.s), outer(dx, q.mc)), r));
+  phi = mat_sub(phi, outer(g, c));
+  add_vec(&AT(W(body_force), 3 * b), f);
+  add_mat(&AT(W(body_phi), 9 * b), phi);
+  mat3 s = mat_matt(mat_mat(r, q.s), r);
+  real tr = trace(s), *block = &AT(W(body_k), 21 * b);
+  real ww[6] = {tr - s.r0.x, -s.r1.x, tr - s.r1.y, -s.r2.x, -s.r2.y, tr - s.r2.z};
+  for (int i = 0; i < 6; i++) AT(block, i) = AT(block, i) + i2 * ww[i];
+  add_mat(&AT(block, 6), mat_scale(i2, hat(c)));
+  AT(block, 15) = AT(block, 15) + i2 * q.m;
+  AT(block, 17) = AT(block, 17) + i2 * q.m;
+  AT(block, 20) = AT(block, 20) + i2 * q.m;
+}
+
+/* 6x6 block: W (rotation, lower triangle), C (rotation rows, translation columns), V (translation, lower). */
+typedef struct block6 { mat3 ww, wv, vv; } block6;
+FN mat3 get_sym(const real *p) {
+  return mat(vec(AT(p, 0), AT(p, 1), AT(p, 3)), vec(AT(p, 1), AT(p, 2), AT(p, 4)), vec(AT(p, 3), AT(p, 4), AT(p, 5)));
+}
+FN void put_sym(real *p, mat3 m) {
+  AT(p, 0) = m.r0.x; AT(p, 1) = m.r1.x; AT(p, 2) = m.r1.y;
+  AT(p, 3) = m.r2.x; AT(p, 4) = m.r2.y; AT(p, 5) = m.r2.z;
+}
+FN block6 get_block(const real *p) {
+  block6 k = {get_sym(p), get_mat(&AT(p, 6)), get_sym(&AT(p, 15))};
+  return k;
+}
+FN void put_block(real *p, block6 k) { put_sym(p, k.ww); put_mat(&AT(p, 6), k.wv); put_sym(&AT(p, 15), k.vv); }
+FN block6 block_add(block6 a, block6 b) {
+  block6 k = {mat_add(a.ww, b.ww), mat_add(a.wv, b.wv), mat_add(a.vv, b.vv)};
+  return k;
+}
+/* The block about an origin from which the old origin is seen at r: v_old = v + w x r. */
+FN block6 block_shift(block6 k, vec3 r) {
+  mat3 h = hat(r), hv = mat_mat(h, k.vv), hc = mat_matt(h, k.wv); /* [r] V, [r] C^T */
+  block6 s;
+  s.vv = k.vv;
+  s.ww = mat_add(mat_add(k.ww, mat_add(hc, mat_t(hc))), mat_matt(hv, h));
+  s.wv = mat_add(k.wv, hv);
+  return s;
+}
+FN twist6 block_mul(block6 k, twist6 t) {
+  twist6 r = {add(mat_vec(k.ww, t.w), mat_vec(k.wv, t.v)), add(mat_tvec(k.wv, t.w), mat_vec(k.vv, t.v))};
+  return r;
+}
+
+/* Leaves to roots: F, Phi and blocks of every body become those of its subtree, about its own origin. */
+KERNEL void composite(const step_params *k, real *w) {
+  const abut_model *m = k->model;
+  for (int b = m->nbody - 1; b > 0; b--) {
+    int p = m->body_parent[b];
+    if (p == 0 || m->body_weldid[p] == 0) continue;
+    vec3 r = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos), 3 * p)));
+    vec3 f = get_vec(&AT(W(body_force), 3 * b));
+    add_vec(&AT(W(body_force), 3 * p), f);
+    add_mat(&AT(W(body_phi), 9 * p), mat_add(get_mat(&AT(W(body_phi), 9 * b)), outer(f, r)));
+    real *block = &AT(W(body_k), 21 * p);
+    put_block(block, block_add(get_block(block), block_shift(get_block(&AT(W(body_k), 21 * b)), r)));
+  }
+}
+
+FN real *hess_at(real *h, int i, int j) { return &AT(h, i * (i + 1) / 2 + j); }
+
+/* Gradient and Hessian entries of every dof from the composites: g_k = w.axial(Phi) + v.F,
+ * H_jk = S_j . K S_k + w_j . sum (w_k x y + v_k) x f for j at or above k; symmetric inside one ball. */
+KERNEL void project_bodies(const step_params *k, real *w, int with_hessian) {
+  const abut_model *m = k->model;
+  for (int d = 0; d < m->nv; d++) {
+    int b = m->dof_body[d], jd = m->dof_jnt[d];
+    vec3 f = get_vec(&AT(W(body_force), 3 * b)), x = get_vec(&AT(W(xpos), 3 * b));
+    mat3 phi = get_mat(&AT(W(body_phi), 9 * b));
+    twist6 s = get_twist(&AT(W(twist), 6 * d));
+    AT(W(grad), d) = AT(W(grad), d) + dot(s.w, axial(phi)) + dot(s.v, f);
+    if (!with_hessian) continue;
+    block6 block = get_block(&AT(W(body_k), 21 * b));
+    twist6 ks = block_mul(block, s);
+    vec3 curl = add(sub(mat_tvec(phi, s.w), scale(trace(phi), s.w)), cross(s.v, f));
+    for (int e = d; e >= 0; e = m->dof_parent[e]) {
+      twist6 t = get_twist(&AT(W(twist), 6 * e));
+      t = twist_at(t, sub(x, get_vec(&AT(W(xpos), 3 * m->dof_body[e]))));
+      real geometric = dot(t.w, curl);
+      int turning = m->jnt_type[jd] == ABUT_JOINT_BALL || (m->jnt_type[jd] == ABUT_JOINT_FREE && e - m->jnt_dofadr[jd] >= 3);
+      if (e != d && m->dof_jnt[e] == jd && turning) {
+        vec3 other = add(sub(mat_tvec(phi, t.w), scale(trace(phi), t.w)), cross(t.v, f));
+        geometric = K(0.5) * (geometric + dot(s.w, other));
+      }
+      real *h = hess_at(W(hess), d, e);
+      *h = *h + dot(t.w, ks.w) + dot(t.v, ks.v) + geometric;
+    }
+  }
+}

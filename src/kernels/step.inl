@@ -1,0 +1,326 @@
+/* step.inl: the stages of the implicit step, in the order in which program.c calls them. A stage works for the
+ * lanes in g->live and leaves every other lane's state untouched. */
+
+#define STAGE_BEGIN                                                                                            \
+  real *w = (real *)g->work;                                                                                   \
+  real *slots = (real *)g->slots;                                                                              \
+  mask live = mask_from_bits(g->live);                                                                         \
+  (void)w;                                                                                                     \
+  (void)slots;                                                                                                 \
+  (void)live;
+
+FN void copy_sel(real *to, const real *from, int n, mask m) {
+  for (int i = 0; i < n; i++) AT(to, i) = sel(m, AT(from, i), AT(to, i));
+}
+FN void fill(real *p, int n, real v) { for (int i = 0; i < n; i++) AT(p, i) = v; }
+
+/* Normalises quaternions, places bodies at q and q-, and starts the iterate at q. */
+KERNEL void stage_begin(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  const abut_model *m = k->model;
+  int nb = m->nbody;
+  integrate(k, W(qpos_t), W(qvel), zero(), 1, W(qpos_try)); /* normalises */
+  copy_sel(W(qpos_t), W(qpos_try), m->nq, live);
+  copy_sel(W(qpos), W(qpos_try), m->nq, live);
+  kinematics(k, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
+  copy_sel(W(xpos_t), W(xpos_try), 3 * nb, live);
+  copy_sel(W(xmat_t), W(xmat_try), 9 * nb, live);
+  copy_sel(W(xpos), W(xpos_try), 3 * nb, live);
+  copy_sel(W(xmat), W(xmat_try), 9 * nb, live);
+  integrate(k, W(qpos_t), W(qvel), splat(K(-k->dt)), 1, W(qpos_try));
+  kinematics(k, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
+  for (int i = 0; i < 3 * nb; i++)
+    AT(W(xpos_hat), i) = sel(live, AT(W(xpos_t), i) + (AT(W(xpos_t), i) - AT(W(xpos_try), i)), AT(W(xpos_hat), i));
+  for (int i = 0; i < 9 * nb; i++)
+    AT(W(xmat_hat), i) = sel(live, AT(W(xmat_t), i) + (AT(W(xmat_t), i) - AT(W(xmat_try), i)), AT(W(xmat_hat), i));
+  integrate(k, W(qpos_t), W(qvel), splat(K(k->dt)), 1, W(qpos_try));
+  copy_sel(W(qpos_hat), W(qpos_try), m->nq, live);
+  fill(W(arc), nb, zero());
+}
+
+/* Bounding box of geom i at a body pose. */
+FN void geom_bounds(const step_params *k, int i, mat3 r, vec3 x, vec3 *lo, vec3 *hi) {
+  const double *box = k->geom_box + 6 * i;
+  vec3 c = add(mat_vec(r, vec_splat(box)), x), h = vec_splat(box + 3);
+  vec3 e = vec(dot(vec(rabs(r.r0.x), rabs(r.r0.y), rabs(r.r0.z)), h), dot(vec(rabs(r.r1.x), rabs(r.r1.y), rabs(r.r1.z)), h),
+               dot(vec(rabs(r.r2.x), rabs(r.r2.y), rabs(r.r2.z)), h));
+  *lo = sub(c, e);
+  *hi = add(c, e);
+}
+
+/* Boxes of every geom around the iterate and the pose ahead (at a step's start: where inertia and gravity lead;
+ * else the trial), grown by reach and slack; then the pairs whose boxes meet. Complete as long as the trial's
+ * bounds stay inside the boxes. */
+KERNEL void stage_boxes(const step_params *k, lane_group *g, int ahead_is_trial) {
+  STAGE_BEGIN
+  const abut_model *m = k->model;
+  vec3 fall = scale(splat(K(k->dt * k->dt)), get_vec(W(gravity)));
+  elem reach = k->barrier == BARRIER_LOCAL ? K(k->reach / (1 - k->reach) * k->length) : K(1e-3 * k->length);
+  for (int i = 0; i < m->ngeom; i++) {
+    int b = m->geom_body[i];
+    vec3 lo, hi, lo2, hi2;
+    if (m->geom_type[i] == ABUT_GEOM_PLANE) continue;
+    mat3 r2 = get_mat(&AT(ahead_is_trial ? W(xmat_try) : W(xmat_hat), 9 * b));
+    vec3 x2 = get_vec(&AT(ahead_is_trial ? W(xpos_try) : W(xpos_hat), 3 * b));
+    if (!ahead_is_trial && m->body_weldid[b] != 0) x2 = add(x2, fall);
+    geom_bounds(k, i, get_mat(&AT(W(xmat), 9 * b)), get_vec(&AT(W(xpos), 3 * b)), &lo, &hi);
+    geom_bounds(k, i, r2, x2, &lo2, &hi2);
+    vec3 travel = vec_max(sub(hi2, hi), sub(lo, lo2));
+    real grow = K(0.125) * AT(W(arc), b) + K(2) * reach + K(0.25) * max_abs(travel);
+    vec3 margin = vec(grow, grow, grow);
+    real *box = &AT(W(box), 6 * i);
+    put_vec_sel(box, live, sub(vec_min(lo, lo2), margin));
+    put_vec_sel(&AT(box, 3), live, add(vec_max(hi, hi2), margin));
+  }
+  for (int p = 0; p < m->npair; p++) {
+    const pair_info *pair = &k->pairs[p];
+    const real *a = &AT(W(box), 6 * pair->side[0].geom), *b = &AT(W(box), 6 * pair->side[1].geom);
+    vec3 alo = get_vec(a), ahi = get_vec(&AT(a, 3));
+    mask meet;
+    if (k->barrier == BARRIER_INVERSE) {
+      meet = live;
+    } else if (pair->halfspace) {
+      vec3 n = vec_splat(pair->normal), c = scale(splat(K(0.5)), add(alo, ahi)), h = scale(splat(K(0.5)), sub(ahi, alo));
+      real low = dot(n, c) - (rabs(n.x) * h.x + rabs(n.y) * h.y + rabs(n.z) * h.z);
+      meet = lt(low, splat(K(pair->offset)));
+    } else {
+      vec3 gap = vec_max(sub(alo, get_vec(&AT(b, 3))), sub(get_vec(b), ahi));
+      meet = lt(rmax(gap.x, rmax(gap.y, gap.z)), zero());
+    }
+    g->pair_want[p] = bits_from_mask(mask_and(meet, live));
+  }
+}
+
+/* New pairs of this group: first planes, at the iterate. */
+KERNEL void stage_start(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    mask fresh = mask_from_bits(g->slot_new[s]);
+    if (g->slot_new[s]) contact_start(k, w, slots, s, g->slot_pair[s], fresh, &g->overlap);
+  }
+}
+
+/* Lagged friction of every pair of the lanes that begin a step. */
+KERNEL void stage_friction(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    uint32_t on = g->slot_on[s] & g->live;
+    if (on) contact_begin(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
+  }
+}
+
+FN real inertia_energy(const step_params *k, const real *w, const real *xpos, const real *xmat) {
+  const abut_model *m = k->model;
+  real e = zero();
+  for (int b = 1; b < m->nbody; b++)
+    if (m->body_weldid[b] != 0) e = e + inertia_value(k, w, b, get_mat(&AT(xmat, 9 * b)), get_vec(&AT(xpos, 3 * b)));
+  return e;
+}
+
+/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated. Sets g->converged. */
+KERNEL void stage_evaluate(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  const abut_model *m = k->model;
+  kinematics(k, W(qpos), W(xpos), W(xmat), W(xquat), W(twist));
+  fill(W(body_force), 3 * m->nbody, zero());
+  fill(W(body_phi), 9 * m->nbody, zero());
+  fill(W(body_pull), 6 * m->nbody, zero());
+  fill(W(body_k), 21 * m->nbody, zero());
+  fill(W(grad), m->nv, zero());
+  for (int i = 0; i < m->nv; i++) fill(hess_at(W(hess), i, g->envelope[i]), i - g->envelope[i] + 1, zero());
+  AT(W(residual), 0) = zero();
+  AT(W(noise), 0) = zero();
+  real energy = inertia_energy(k, w, W(xpos), W(xmat));
+  for (int b = 1; b < m->nbody; b++)
+    if (m->body_weldid[b] != 0) inertia_accumulate(k, w, b);
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i], pair = g->slot_pair[s];
+    mask on = mask_from_bits(g->slot_on[s] & g->live);
+    if (!(g->slot_on[s] & g->live)) {
+      continue;
+    }
+    if (k->nested) contact_polish(k, w, slots, s, pair, on, W(xpos), W(xmat));
+    energy = energy + contact_evaluate(k, w, slots, s, pair, on);
+    gather_slot(k, w, slots, s, pair);
+    cross_slot(k, w, slots, s, pair);
+  }
+  energy = energy + joints_energy(k, w, W(qpos), W(grad), W(hess));
+  composite(k, w);
+  project_bodies(k, w, 1);
+  reduce_rhs(k, w);
+  real residual = AT(W(residual), 0);
+  for (int d = 0; d < m->nv; d++) {
+    int turning = m->jnt_type[m->dof_jnt[d]] == ABUT_JOINT_HINGE || m->jnt_type[m->dof_jnt[d]] == ABUT_JOINT_BALL;
+    residual = rmax(residual, rabs(AT(W(grad), d)) * (turning ? K(1 / k->length) : K(1)));
+  }
+  AT(W(residual), 0) = residual;
+  AT(W(energy), 0) = energy;
+  mask sane = mask_and(finite(energy), finite(residual));
+  g->converged = bits_from_mask(mask_and(live, mask_and(sane, le(residual, splat(K(k->tolerance))))));
+  g->accepted = bits_from_mask(mask_and(live, sane));
+}
+
+/* Bound of |x''| over the points of body b while the joints move by t d, t in [0, 1]. x'' sums
+ * w_j x (S_k x) over pairs of joints, the inner one twice; S_k x(t) grows by what deeper joints add. */
+FN real arc_bound(const step_params *k, const real *w, const real *d, int b) {
+  const abut_model *m = k->model;
+  vec3 x = get_vec(&AT(W(xpos), 3 * b));
+  real rho = splat(K(k->body_radius[b])), arc = zero(), growth = zero();
+  for (int pass = 0; pass < 2; pass++) {
+    real above = zero(), speed = zero();
+    for (int i = k->path_adr[b]; i < k->path_adr[b + 1];) {
+      int j = m->dof_jnt[k->path[i]];
+      vec3 rot = vec_zero(), lin = vec_zero();
+      for (; i < k->path_adr[b + 1] && m->dof_jnt[k->path[i]] == j; i++) {
+        int e = k->path[i];
+        if (m->jnt_type[j] == ABUT_JOINT_FREE && e - m->jnt_dofadr[j] < 3) continue;
+        twist6 s = twist_at(get_twist(&AT(W(twist), 6 * e)), sub(x, get_vec(&AT(W(xpos), 3 * m->dof_body[e]))));
+        rot = axpy(AT(d, e), s.w, rot);
+        lin = axpy(AT(d, e), s.v, lin);
+      }
+      real turn = norm(rot), reach = norm(lin) + turn * rho;
+      if (pass) arc = arc + (K(2) * above + turn) * (reach + turn * growth);
+      above = above + turn;
+      speed = speed + reach;
+    }
+    growth = speed / rmax(splat(1) - above, splat(K(0.1)));
+  }
+  return arc;
+}
+
+/* Factors and solves; the step of every body, bounds of its arcs, steps of planes and friction motion, and the
+ * longest step that keeps every margin positive to first order. */
+KERNEL void stage_direction(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  const abut_model *m = k->model;
+  real *x = W(rhs), slope = zero();
+  factor(k, w, g->envelope, 1);
+  copy_sel(W(bar_qpos), x, m->nv, mask_from_bits(ALL_LANES));
+  solve(k, w, g->envelope, x);
+  for (int d = 0; d < m->nv; d++) slope = slope - AT(W(bar_qpos), d) * AT(x, d);
+  for (int b = 0; b < m->nbody; b++) {
+    twist6 t = body_step(k, w, x, b);
+    put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
+    AT(W(arc), b) = arc_bound(k, w, x, b);
+  }
+  AT(W(step), 0) = splat(1);
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    if (!(g->slot_on[s] & g->live)) continue;
+    mask on = mask_from_bits(g->slot_on[s] & g->live);
+    contact_direction(k, w, slots, s, g->slot_pair[s], on, W(body_step));
+    if (k->pairs[g->slot_pair[s]].halfspace) continue;
+    real aux = zero();
+    const real *p = &AT(SLOT_AT(s, plane_rows), 14), *z = &AT(SLOT_AT(s, motion_rows), 9);
+    for (int j = 0; j < (k->barrier == BARRIER_LOCAL ? 4 : 3); j++) aux = aux + AT(p, j) * AT(p, j);
+    for (int j = 0; j < 3; j++) aux = aux + AT(z, j) * AT(z, j);
+    slope = slope - sel(on, aux, zero());
+  }
+  AT(W(slope), 0) = slope;
+}
+
+/* Trial point at the current step length: energy, certificate, whether it leaves the boxes. Sets g->accepted
+ * (a sufficient decrease, certified) and g->leaving; halves the step of lanes that are neither. */
+KERNEL void stage_try(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  const abut_model *m = k->model;
+  real t = AT(W(step), 0);
+  integrate(k, W(qpos), W(rhs), t, 0, W(qpos_try));
+  kinematics(k, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
+  mask inside = live;
+  for (int i = 0; i < m->ngeom; i++) {
+    int b = m->geom_body[i];
+    if (m->geom_type[i] == ABUT_GEOM_PLANE || m->body_weldid[b] == 0 || k->barrier == BARRIER_INVERSE) continue;
+    vec3 lo, hi;
+    geom_bounds(k, i, get_mat(&AT(W(xmat_try), 9 * b)), get_vec(&AT(W(xpos_try), 3 * b)), &lo, &hi);
+    real arc = K(0.125) * t * t * AT(W(arc), b);
+    vec3 room = vec_min(sub(lo, get_vec(&AT(W(box), 6 * i))), sub(get_vec(&AT(W(box), 6 * i + 3)), hi));
+    inside = mask_and(inside, ge(rmin(room.x, rmin(room.y, room.z)), arc));
+  }
+  AT(W(clear_try), 0) = splat(ELEM_HUGE);
+  real energy = inertia_energy(k, w, W(xpos_try), W(xmat_try)) + joints_energy(k, w, W(qpos_try), 0, 0);
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    uint32_t on = g->slot_on[s] & g->live;
+    if (on) energy = energy + contact_try(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
+  }
+  AT(W(energy_try), 0) = energy;
+  real e0 = AT(W(energy), 0), slack = K(ELEM_EPS) * (K(256) * (rabs(e0) + rabs(energy)) + K(4) * AT(W(noise), 0));
+  mask clear = gt(AT(W(clear_try), 0), zero());
+  mask lower = le(energy, e0 + K(1e-4) * t * AT(W(slope), 0) + slack); /* false for NaN */
+  mask good = mask_and(mask_and(live, inside), mask_and(clear, lower));
+  g->accepted = bits_from_mask(good);
+  g->leaving = bits_from_mask(mask_and(live, mask_not(inside)));
+  mask again = mask_and(live, mask_and(inside, mask_not(good)));
+  AT(W(step), 0) = sel(again, t * K(0.5), t);
+}
+
+/* Lanes in live move to their trial point. */
+KERNEL void stage_accept(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  copy_sel(W(qpos), W(qpos_try), k->model->nq, live);
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    uint32_t yes = g->slot_on[s] & g->live;
+    if (yes) contact_accept(k, w, slots, s, mask_from_bits(yes));
+  }
+}
+
+/* The step's end: poses and velocity (into qvel). */
+KERNEL void stage_finish(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  difference(k, W(qpos_t), W(qpos), W(rhs));
+  copy_sel(W(qvel), W(rhs), k->model->nv, live);
+  kinematics(k, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
+}
+
+/* Start of a rollout: poses, twists and the gap of every pair in the list, at qpos_t. */
+KERNEL void stage_gaps(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    if (g->slot_on[s] & g->live) contact_gap(k, w, slots, s, g->slot_pair[s], live);
+  }
+}
+
+/* qpos_t (+) rhs, for the separation's host loop. */
+KERNEL void stage_displace(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  integrate(k, W(qpos_t), W(rhs), splat(1), 0, W(qpos_try));
+  copy_sel(W(qpos_t), W(qpos_try), k->model->nq, live);
+}
+
+/* Energies at the step's end, for output: kinetic, gravity, contact, joint springs (J). */
+KERNEL void stage_energies(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  const abut_model *m = k->model;
+  real out[4] = {zero(), zero(), zero(), zero()};
+  vec3 gravity = get_vec(W(gravity));
+  for (int b = 1; b < m->nbody; b++) {
+    if (m->body_weldid[b] == 0) continue;
+    body_mass q = mass_of(k, w, b);
+    mat3 r = get_mat(&AT(W(xmat), 9 * b)), dr = mat_sub(r, get_mat(&AT(W(xmat_t), 9 * b))), ds = mat_mat(dr, q.s);
+    vec3 x = get_vec(&AT(W(xpos), 3 * b)), dx = sub(x, get_vec(&AT(W(xpos_t), 3 * b)));
+    real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) + K(2) * dot(dx, mat_vec(dr, q.mc)) + q.m * dot(dx, dx);
+    out[0] = out[0] + K(0.5 / (k->dt * k->dt)) * quad;
+    out[1] = out[1] - dot(gravity, axpy(q.m, x, mat_vec(r, q.mc)));
+  }
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    out[2] = out[2] + sel(mask_from_bits(g->slot_on[s]), AT(SLOT_AT(s, energy), 0), zero());
+  }
+  for (int j = 0; j < m->njnt; j++) {
+    int qa = m->jnt_qposadr[j], type = m->jnt_type[j];
+    if (!(m->jnt_stiffness[j] > 0)) continue;
+    real d = AT(W(qpos), qa) - K(m->qpos_spring[qa]), d2 = d * d;
+    if (type == ABUT_JOINT_BALL) {
+      vec3 phi = ball_turn(get_quat(&AT(W(qpos), qa)), quat_splat(m->qpos_spring + qa));
+      d2 = dot(phi, phi);
+    }
+    if (type != ABUT_JOINT_FREE) out[3] = out[3] + K(0.5 * m->jnt_stiffness[j]) * d2;
+  }
+  for (int i = 0; i < 4; i++) AT(W(energies), i) = out[i];
+}

@@ -1,0 +1,310 @@
+#!/bin/sh
+# test_cli.sh: the program's contract: commands, streams, exit codes, JSON, bad input. ABUT: the program.
+set -u
+abut=${ABUT:-build/abut}
+here=$(dirname "$0")
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+passed=0
+failed=0
+
+pass() { passed=$((passed + 1)); }
+fail() {
+  failed=$((failed + 1))
+  echo "FAILED: $*"
+}
+
+# A command that works, with results on standard output only. Leaves it in $folder/stdout.
+works() { # arguments
+  if "$abut" "$@" >"$folder/stdout" 2>"$folder/stderr"; then
+    if [ -s "$folder/stderr" ]; then fail "abut $*: wrote on standard error: $(head -c 300 "$folder/stderr")"; else pass; fi
+  else
+    fail "abut $*: exit code $?: $(head -c 300 "$folder/stderr")"
+  fi
+}
+
+# Standard output of the last command holds one JSON value, of which a Python expression in `value` is true.
+holds() { # expression
+  if message=$(python3 - "$folder/stdout" "$1" 2>&1 <<'PYTHON'
+import json, math, sys
+value = json.load(open(sys.argv[1]))
+assert eval(sys.argv[2]), (sys.argv[2], value)
+PYTHON
+  ); then pass; else fail "$1: $(echo "$message" | tail -n 1 | head -c 600)"; fi
+}
+
+# Bad input: exit code 2, nothing on standard output, one sentence on standard error that holds every text, and
+# nothing written into $folder/out.
+refuses() { # text arguments
+  text=$1
+  shift
+  "$abut" "$@" >"$folder/stdout" 2>"$folder/stderr" </dev/null
+  code=$?
+  if [ $code -ne 2 ]; then
+    fail "abut $*: exit code $code, not 2"
+  elif [ -s "$folder/stdout" ]; then
+    fail "abut $*: wrote on standard output"
+  elif [ "$(wc -l <"$folder/stderr")" -ne 1 ]; then
+    fail "abut $*: not one line on standard error: $(head -c 300 "$folder/stderr")"
+  elif ! grep -qF -- "$text" "$folder/stderr"; then
+    fail "abut $*: '$text' is not in: $(cat "$folder/stderr")"
+  elif [ -n "$(ls -A "$folder/out")" ]; then
+    fail "abut $*: left $(ls -A "$folder/out")"
+  else
+    pass
+  fi
+}
+
+# write_npy NAME DESCR ORDER SHAPE VALUE: a file of equal numbers
+write_npy() {
+  python3 - "$folder/$1" "$2" "$3" "$4" "$5" <<'PYTHON'
+import struct, sys
+path, descr, order, shape, value = sys.argv[1:]
+count = 1
+for size in eval(shape):
+    count *= size
+header = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, order, shape)
+header += " " * (-(len(header) + 11) % 64) + "\n"
+with open(path, "wb") as file:
+    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+    file.write(struct.pack("<%d%s" % (count, {"f8": "d", "f4": "f", "i4": "i"}[descr[1:]]), *[eval(value)] * count))
+PYTHON
+}
+
+mkdir "$folder/out"
+out=$folder/out
+stack=scenes/stack5.abut
+ant=scenes/ant_box.abut
+[ -r $stack ] && [ -r $ant ] || { echo "skipped: no compiled scenes"; exit 77; }
+
+# --------------------------------------------------------------------------------------------- help, version
+works help
+works --help
+works help rollout
+grep -q -- '--contact local|inverse' "$folder/stdout" && pass || fail "help rollout lists --contact"
+works rollout --help
+works --version
+grep -qE '^abut [0-9]+\.[0-9]+\.[0-9]+$' "$folder/stdout" && pass || fail "--version"
+refuses "unknown command 'fly'" fly
+refuses "unknown command 'fly'" help fly
+refuses "unknown option '--fly'" --fly
+
+# --------------------------------------------------------------------------------------------- options
+refuses "unknown option '--fly'" rollout $stack --fly
+refuses "unknown option '-x'" rollout $stack -x
+refuses "unknown option '--out'" info $stack --out "$out/a.h5"
+refuses "--dt 0:" rollout $stack --dt 0 --out "$out/a.h5"
+refuses "--dt -0.01:" rollout $stack --dt -0.01
+refuses "--dt nan:" rollout $stack --dt nan
+refuses "--dt inf:" rollout $stack --dt inf
+refuses "--dt 0.01s:" rollout $stack --dt 0.01s
+refuses "--dt: needs a value" rollout $stack --dt
+refuses "--envs 2.5:" rollout $stack --envs 2.5
+refuses "--envs 0:" rollout $stack --envs 0
+refuses "--envs 99999999999999999999:" rollout $stack --envs 99999999999999999999
+refuses "--steps -1:" rollout $stack --steps=-1
+refuses "--reach 1:" rollout $stack --reach 1
+refuses "--stiffness 0:" rollout $stack --stiffness 0
+refuses "--friction -1:" rollout $stack --friction -1
+refuses "--tol x:" rollout $stack --tol x
+refuses "--seed -1:" rollout $stack --seed -1
+refuses "--perturb nan:" rollout $stack --perturb nan
+refuses "--contact sticky:" rollout $stack --contact sticky
+refuses "--dtype f16:" rollout $stack --dtype f16
+refuses "--threads -1:" rollout $stack --threads -1
+refuses "--json: takes no value" rollout $stack --json=1
+refuses "unexpected argument 'b'" rollout $stack b
+refuses "needs SCENE" rollout
+refuses "--env 4:" rollout $stack --envs 4 --env 4
+refuses "--key nowhere:" rollout $stack --key nowhere --out "$out/a.h5"
+refuses "a.gltf" rollout $stack --gltf "$out/a.gltf"
+refuses "GiB" rollout $stack --envs 1000000000 --json
+refuses "1000000000000 environments need" rollout $stack --envs 1000000000000
+
+# --------------------------------------------------------------------------------------------- scenes
+echo '<mujoco' >"$folder/broken.xml"
+echo 'nothing' >"$folder/scene.txt"
+head -c 1000 $stack >"$folder/short.abut"
+refuses "absent.abut" info "$folder/absent.abut"
+refuses "absent.xml" rollout "$folder/absent.xml"
+refuses "broken.xml" info "$folder/broken.xml"
+refuses "scene.txt" info "$folder/scene.txt"
+refuses "short.abut" rollout "$folder/short.abut" --out "$out/a.h5"
+refuses "a.xml" convert $stack "$out/a.xml"
+refuses "needs SCENE OUT.abut" convert $stack
+refuses "absent" convert $stack "$folder/absent/a.abut"
+works convert $stack "$folder/copy.abut"
+cmp -s $stack "$folder/copy.abut" && pass || fail "convert of a .abut file is not a copy"
+
+# ------------------------------------------------------------------------------------------------ info
+works info $ant
+grep -q 'bytes_per_env' "$folder/stdout" && pass || fail "info prints bytes_per_env"
+works info $ant --json
+holds "value['nv'] == 22 and value['nu'] == 12 and len(value['pairs']) == value['npair']"
+holds "value['options']['dt'] == 0.01 and value['options']['contact'] == 'local'"
+holds "value['bytes_per_env'] > 0 and value['advice']['gap'] == 1e-3"
+# the advice solves its own equation: 4 mu / (g/2)^2 = load for the inverse barrier
+holds "abs(16 * value['advice']['inverse']['stiffness'] / 1e-6 / value['advice']['load'] - 1) < 1e-9"
+works info $ant --json --gap 1e-4 --contact inverse
+holds "value['options']['stiffness'] == 1e-8 and abs(value['advice']['local']['reach'] - 5e-5) < 1e-8"
+refuses "--gap 0:" info $ant --gap 0
+
+# --------------------------------------------------------------------------------------------- rollout
+works rollout $stack --envs 3 --steps 5
+grep -q 'state_hash' "$folder/stdout" && pass || fail "rollout's table"
+works rollout $stack --envs 3 --steps 5 --json
+holds "list(value) == ['envs', 'steps', 'nv', 'seconds', 'env_steps_per_second', 'newton_iterations_mean',
+  'newton_iterations_max', 'failed_envs', 'bytes_per_env', 'reruns', 'state_hash']"
+holds "value['envs'] == 3 and value['steps'] == 5 and value['nv'] == 30 and len(value['state_hash']) == 16"
+holds "value['failed_envs'] == 0"
+works rollout $stack --envs 2 --steps 3 --dtype f32 --tol 1e-3 --json
+
+hash_of() { "$abut" rollout "$@" --json 2>&1 | sed 's/.*"state_hash": "\([0-9a-f]*\)".*/\1/'; }
+same() { [ -n "$1" ] && [ "$1" = "$2" ] && pass || fail "$3: $1, $2"; }
+differs() { [ -n "$1" ] && [ "$1" != "$2" ] && pass || fail "$3: $1, $2"; }
+random="$ant --envs 8 --steps 12 --ctrl random"
+first=$(hash_of $random --seed 5)
+same "$first" "$(hash_of $random --seed 5 --threads 1)" "threads change the result"
+differs "$first" "$(hash_of $random --seed 6)" "the seed does not change the controls"
+differs "$first" "$(hash_of $random --seed 5 --perturb 1e-3)" "--perturb does nothing"
+"$abut" help rollout | grep -q FILE.h5 && pass || fail "help names --out"
+
+write_npy constant.npy '<f8' False '(1, 1, 12)' 0.25
+write_npy full.npy '<f4' False '(8, 12, 12)' 0.25
+same "$(hash_of $ant --envs 8 --steps 12 --ctrl "$folder/constant.npy")" \
+  "$(hash_of $ant --envs 8 --steps 12 --ctrl "$folder/full.npy")" "broadcast controls"
+write_npy wrong.npy '<f8' False '(3, 12, 12)' 0
+write_npy flat.npy '<f8' False '(12,)' 0
+write_npy integers.npy '<i4' False '(1, 1, 12)' 0
+write_npy fortran.npy '<f8' True '(1, 1, 12)' 0
+write_npy nan.npy '<f8' False '(1, 1, 12)' "float('nan')"
+head -c 100 "$folder/full.npy" >"$folder/header.npy"
+head -c 1000 "$folder/full.npy" >"$folder/truncated.npy"
+echo text >"$folder/text.npy"
+for case in "absent.npy:absent.npy" "wrong.npy:[3, 12, 12]" "flat.npy:1 dimensions" "integers.npy:<i4" \
+  "fortran.npy:Fortran" "nan.npy:[0, 0, 0] is nan" "header.npy:header.npy" "truncated.npy:truncated" \
+  "text.npy:not a .npy file"; do
+  refuses "${case#*:}" rollout $ant --envs 8 --steps 12 --ctrl "$folder/${case%%:*}" --out "$out/a.h5"
+done
+
+# --------------------------------------------------------------------------------------------- files
+refuses "absent/a.glb" rollout $stack --gltf "$folder/absent/a.glb"
+works rollout $ant --envs 3 --steps 7 --ctrl random --gltf "$folder/ant.glb" --env 2
+python3 "$here/check_glb.py" "$folder/ant.glb" 8 && pass || fail "the GLB file is malformed"
+if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/stderr" >"$folder/stdout"; then
+  same "$first" "$(sed 's/.*"state_hash": "\([0-9a-f]*\)".*/\1/' "$folder/stdout")" "--out changes the result"
+  refuses "absent/a.h5" rollout $stack --out "$folder/absent/a.h5"
+  big="$ant --envs 64 --steps 40 --ctrl random --perturb 1e-3"
+  whole=$(hash_of $big)
+  same "$whole" "$(hash_of $big --out "$folder/parts.h5" --buffer 1)" "writing in segments changes the result"
+  hash_of $big --out "$folder/whole.h5" --buffer 1000 >/dev/null
+  if command -v h5dump >/dev/null; then
+    for name in qpos qvel ctrl xpos xquat contact_force min_gap status; do
+      h5dump -d /$name "$folder/parts.h5" >"$folder/parts" 2>&1
+      h5dump -d /$name "$folder/whole.h5" >"$folder/whole" 2>&1
+      tail -n +2 "$folder/parts" >"$folder/a"
+      tail -n +2 "$folder/whole" >"$folder/b"
+      cmp -s "$folder/a" "$folder/b" && pass || fail "/$name written in segments differs"
+    done
+    h5dump -H "$folder/parts.h5" >"$folder/header"
+    for text in 'DATASET "qpos"' '( 64, 41, 23 )' '( 64, 41, 22 )' '( 64, 40, 12 )' '( 64, 41, 11, 3 )' \
+      '( 64, 41, 11, 4 )' '( 64, 40 )' '( 64 )' H5T_IEEE_F64LE H5T_STD_U32LE 'ATTRIBUTE "scene"' 'ATTRIBUTE "dt"' \
+      'ATTRIBUTE "contact"' 'ATTRIBUTE "seed"' 'ATTRIBUTE "version"'; do
+      grep -qF "$text" "$folder/header" && pass || fail "the HDF5 file has no $text"
+    done
+  fi
+else
+  refuses "built without HDF5: --out needs it" rollout $stack --out "$out/a.h5"
+fi
+[ -z "$(ls "$folder" | grep '\.part$')" ] && pass || fail "a partial file stayed"
+
+# --------------------------------------------------------------------------------------------- gradient
+works gradient $ant --envs 2 --steps 5
+works gradient $ant --envs 2 --steps 5 --json
+holds "value['envs'] == 2 and value['min_pivot'] > 0 and value['gradient_norm']['qpos'] > 0"
+works gradient $ant --steps 5 --ctrl random --check --json
+holds "list(value) == ['max_relative_error', 'pairs_active', 'active_set_changes']"
+holds "list(value['max_relative_error']) == ['qpos', 'qvel', 'ctrl', 'parameters', 'overall']"
+holds "value['max_relative_error']['overall'] <= 1e-5 and value['pairs_active'] > 0"
+works gradient $stack --steps 3 --check
+refuses "--check needs f64" gradient $stack --check --dtype f32
+
+# ------------------------------------------------------------------------------------------------ query
+if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
+  query() { # JSON: as a file
+    echo "$1" >"$folder/query.json"
+    works query plane "$folder/query.json"
+  }
+  refuses_query() { # text JSON
+    echo "$2" >"$folder/query.json"
+    refuses "$1" query plane "$folder/query.json"
+  }
+  holds "value == []"
+  # one point and three coincident points a side, 0.25 apart: closed forms
+  query '[{"barrier": "inverse", "a": [[0.25, 0, 0]], "b": [[0, 0, 0]], "expect": {}},
+    {"barrier": "inverse", "a": [[1, 2, 3.25], [1, 2, 3.25], [1, 2, 3.25]], "b": [[1, 2, 3], [1, 2, 3], [1, 2, 3]]},
+    {"barrier": "local", "s": 1e-3, "a": [[1, 0, 0]], "b": [[0, 0, 0]]},
+    {"barrier": "inverse", "a": [[1, 0, 0]], "b": [[1, 0, 0]]}]'
+  holds "abs(value[0]['value'] / (math.sqrt(12) + 4) ** 2 - 1) < 1e-9"
+  holds "abs(value[1]['value'] / (12 * (1 + 2) ** 2) - 1) < 1e-9"
+  holds "abs(value[1]['grad_a'][0][2] + value[1]['grad_b'][0][2]) < 1e-9 * abs(value[1]['grad_a'][0][2])"
+  holds "[v['status'] for v in value] == ['ok', 'ok', 'ok', 'touching']"
+  holds "value[2]['value'] == 0 and value[2]['plane'] is None and value[2]['grad_a'] == [[0, 0, 0]]"
+  holds "value[3]['value'] is None"
+  holds "set(value[0]) == {'status', 'value', 'plane', 'grad_a', 'grad_b', 'iterations'}"
+  works query plane "$folder/query.json" --dtype f32
+  holds "0 < abs(value[0]['value'] / (math.sqrt(12) + 4) ** 2 - 1) < 1e-4"
+  refuses_query "not a JSON array" '{}'
+  refuses_query "query.json, line 2" '[1,'
+  refuses_query "query 0" '[1]'
+  refuses_query "query 0: 'barrier'" '[{"a": [[0, 0, 0]], "b": [[1, 0, 0]]}]'
+  refuses_query "query 0: 'barrier' is 'soft'" '[{"barrier": "soft"}]'
+  good='{"barrier": "inverse", "a": [[0, 0, 0]], "b": [[1, 0, 0]]}'
+  refuses_query "query 1: 'b' is missing" "[$good, {\"barrier\": \"inverse\", \"a\": [[0, 0, 0]]}]"
+  refuses_query "query 0: 'a'[0]" '[{"barrier": "inverse", "a": [[0, 0]], "b": [[1, 0, 0]]}]'
+  refuses_query "query 0: 'a'[0][1]" '[{"barrier": "inverse", "a": [[0, "x", 0]], "b": [[1, 0, 0]]}]'
+  refuses_query "query 0: 'a'" '[{"barrier": "inverse", "a": [], "b": [[1, 0, 0]]}]'
+  refuses_query "query 0: 's' is missing" '[{"barrier": "local", "a": [[0, 0, 0]], "b": [[1, 0, 0]]}]'
+  refuses_query "query 0: 's' is -1" '[{"barrier": "local", "s": -1, "a": [[0, 0, 0]], "b": [[1, 0, 0]]}]'
+  refuses_query "query 0: 'radii_a'[0] is -1" \
+    '[{"barrier": "inverse", "a": [[0, 0, 0]], "b": [[1, 0, 0]], "radii_a": [-1]}]'
+  refuses_query "query 0: 'weights_b'" '[{"barrier": "inverse", "a": [[0, 0, 0]], "b": [[1, 0, 0]], "weights_b": [1, 1]}]'
+  refuses_query "query 0: 'plane'" '[{"barrier": "inverse", "a": [[0, 0, 0]], "b": [[1, 0, 0]], "plane": [1]}]'
+  refuses_query "query.json, line 1" '[{"barrier": "inverse", "a": [[1e999, 0, 0]], "b": [[1, 0, 0]]}]'
+  refuses "absent.json" query plane "$folder/absent.json"
+  refuses "query ee" query ee
+  refuses "needs plane" query
+  if [ -r "${ABUT_CASES:-}/plane_given.json" ]; then
+    works query plane "$ABUT_CASES/plane_given.json"
+    cat >"$folder/compare.py" <<'PYTHON'
+import json, math, sys
+given, found = (json.load(open(path)) for path in sys.argv[1:])
+assert len(given) == len(found)
+for i, (case, result) in enumerate(zip(given, found)):
+    expect = case["expect"]
+    assert result["status"] == "ok", (i, result["status"])
+    assert abs(result["value"] - expect["value"]) <= 1e-9 * abs(expect["value"]), (i, result["value"])
+    for key in ("grad_a", "grad_b"):
+        size = max(abs(x) for row in expect[key] for x in row)
+        for row, want in zip(result[key], expect[key]):
+            for x, y in zip(row, want):
+                assert abs(x - y) <= 1e-9 * size, (i, key, x, y)
+PYTHON
+    python3 "$folder/compare.py" "$ABUT_CASES/plane_given.json" "$folder/stdout" && pass || fail "plane_given.json"
+  fi
+else
+  grep -qF "built without jansson: query needs it" "$folder/stderr" && pass || fail "query: $(cat "$folder/stderr")"
+fi
+
+# ------------------------------------------------------------------------------------------------ bench
+works bench --filter 'bytes_per_env*'
+head -n 1 "$folder/stdout" | grep -qE '^calibration\.fma\.f32 [0-9.e+]+ GFLOP/s$' && pass || fail "bench starts with calibration"
+grep -qE '^bytes_per_env\.ant_box [0-9.e+]+ B$' "$folder/stdout" && pass || fail "bench prints bytes_per_env"
+works bench --filter 'plane.joint.f64' --json
+holds "[line['name'] for line in value] == ['calibration.fma.f32', 'plane.joint.f64'] and value[1]['value'] > 0"
+"$abut" bench --filter 'step.stack5.rest.f64' --scenes "$folder" >/dev/null 2>"$folder/stderr"
+[ $? -eq 2 ] && grep -q "stack5" "$folder/stderr" && pass || fail "bench without its scenes"
+
+echo "$passed passed, $failed failed"
+[ $failed -eq 0 ]
