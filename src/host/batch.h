@@ -79,6 +79,10 @@ void params_destroy(step_params *params);
 /* worker.c */
 abut_status worker_create(abut_batch *batch, worker *w);
 void worker_destroy(worker *w);
+/* Runs every worker that can have work once; the first on the calling thread. Fewer threads than asked for change
+ * nothing but time. */
+typedef void (*worker_main)(worker *w, void *io);
+void workers_run(struct abut_batch *batch, worker_main run, void *io);
 int64_t worker_bytes(const step_params *params, const abut_kernels *kernels, int32_t capacity);
 /* Copies n entries of one environment into, or out of, a lane's field. */
 void lane_load(worker *w, int32_t field, int lane, int32_t n, const char *from);

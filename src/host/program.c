@@ -211,7 +211,7 @@ static void load_step(worker *w, program_io *io, int lane) {
 }
 
 /* The pair list of lanes that begin a step (replace) or whose trial left its boxes (only add). */
-static void update_pairs(worker *w, uint32_t lanes, int replace) {
+void pairs_update(worker *w, uint32_t lanes, int replace) {
   lane_group *g = &w->g;
   int changed = 0;
   for (int32_t s = 0; replace && s < g->capacity; s++) {
@@ -246,7 +246,7 @@ static uint32_t begin_steps(worker *w, program_io *io, uint32_t lanes) {
   w->g.live = lanes & ~bad;
   k->begin(p, &w->g);
   k->boxes(p, &w->g, 0);
-  update_pairs(w, w->g.live, 1);
+  pairs_update(w, w->g.live, 1);
   w->g.overlap = 0;
   k->start(p, &w->g);
   k->friction(p, &w->g);
@@ -296,7 +296,7 @@ static uint32_t search(worker *w, uint32_t lanes) {
     if (leaving) {
       w->g.live = leaving;
       k->boxes(p, &w->g, 1);
-      update_pairs(w, leaving, 0);
+      pairs_update(w, leaving, 0);
       k->start(p, &w->g);
     }
     open &= ~(accepted | leaving);

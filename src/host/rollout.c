@@ -4,7 +4,6 @@
 #include "tape.h"
 #include "tensor.h"
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -49,29 +48,7 @@ static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
   return ABUT_OK;
 }
 
-typedef struct thread_arg { worker *w; program_io *io; } thread_arg;
-static void *thread_main(void *arg) {
-  thread_arg *t = arg;
-  program_run(t->w, t->io);
-  return NULL;
-}
-
-/* Runs every worker once; the caller's thread is the first. */
-static void run_workers(abut_batch *b, program_io *io) {
-  int64_t lanes = b->kernels->lanes, useful = (b->options.nenv + lanes - 1) / lanes;
-  int32_t n = b->nworker < useful ? b->nworker : (int32_t)useful;
-  pthread_t *threads = calloc((size_t)n, sizeof *threads);
-  thread_arg *args = calloc((size_t)n, sizeof *args);
-  int32_t started = 1;
-  for (; threads && args && started < n; started++) {
-    args[started] = (thread_arg){&b->workers[started], io};
-    if (pthread_create(&threads[started], NULL, thread_main, &args[started])) break;
-  }
-  program_run(&b->workers[0], io);
-  for (int32_t i = 1; threads && args && i < started; i++) pthread_join(threads[i], NULL);
-  free(threads);
-  free(args);
-}
+static void program_main(worker *w, void *io) { program_run(w, io); }
 
 /* Forgets what an abandoned attempt left in the lanes. */
 static void clear_lanes(abut_batch *b) {
@@ -118,7 +95,7 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
     if (a->record) ABUT_TRY(tape_prepare(b, a));
     clear_lanes(b);
     program_io io = {b, a, 0, 0, 0, -1, 0, progress, user, start};
-    run_workers(b, &io);
+    workers_run(b, program_main, &io);
     int32_t need = list_need(b);
     if (io.stop) {
       clear_lanes(b);

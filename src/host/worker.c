@@ -2,6 +2,7 @@
  * environments in and out of lanes. */
 #include "batch.h"
 #include "status.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,4 +193,30 @@ void lane_parameters(worker *w, int lane, int64_t env) {
     int64_t row = p->rows == 1 ? 0 : env;
     lane_load(w, fields[i], lane, p->n, p->data + (size_t)row * (size_t)p->n * elem_size(b));
   }
+}
+
+typedef struct thread_arg {
+  worker *w;
+  worker_main run;
+  void *io;
+} thread_arg;
+static void *thread_main(void *arg) {
+  thread_arg *t = arg;
+  t->run(t->w, t->io);
+  return NULL;
+}
+
+void workers_run(abut_batch *b, worker_main run, void *io) {
+  int64_t lanes = b->kernels->lanes, useful = (b->options.nenv + lanes - 1) / lanes;
+  int32_t n = b->nworker < useful ? b->nworker : (int32_t)useful, started = 1;
+  pthread_t *threads = calloc((size_t)n, sizeof *threads);
+  thread_arg *args = calloc((size_t)n, sizeof *args);
+  for (; threads && args && started < n; started++) {
+    args[started] = (thread_arg){&b->workers[started], run, io};
+    if (pthread_create(&threads[started], NULL, thread_main, &args[started])) break;
+  }
+  run(&b->workers[0], io);
+  for (int32_t i = 1; i < started; i++) pthread_join(threads[i], NULL);
+  free(threads);
+  free(args);
 }

@@ -70,6 +70,7 @@ KERNEL void contact_begin(const step_params *k, real *w, real *slots, int s, int
   int half = c.pair->halfspace;
   plane_state p = half ? halfspace_plane(c.pair, c.x[0]) : contact_recenter(&c, get_plane(SLOT_AT(s, plane)));
   put_plane(SLOT_AT(s, plane), on, p);
+  put_plane(SLOT_AT(s, plane_begin), on, p);
   real str = plane_length(&c.br, p.sigma);
   real f_scale = pair_friction(k, w, c.pair) * c.mu * str * (c.br.inv_length * K(k->dt));
   if (c.br.kind == BARRIER_INVERSE && !half) {

@@ -197,9 +197,9 @@ KERNEL void stage_direction(const step_params *k, lane_group *g) {
   const abut_model *m = k->model;
   real *x = W(rhs), slope = zero();
   factor(k, w, g->envelope, 1);
-  copy_sel(W(bar_qpos), x, m->nv, mask_from_bits(ALL_LANES));
+  copy_sel(W(grad), x, m->nv, mask_from_bits(ALL_LANES)); /* the gradient has served; keep the right-hand side */
   solve(k, w, g->envelope, x);
-  for (int d = 0; d < m->nv; d++) slope = slope - AT(W(bar_qpos), d) * AT(x, d);
+  for (int d = 0; d < m->nv; d++) slope = slope - AT(W(grad), d) * AT(x, d);
   for (int b = 0; b < m->nbody; b++) {
     twist6 t = body_step(k, w, x, b);
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);

@@ -32,6 +32,7 @@ typedef struct abut_kernels {
   void (*gaps)(const step_params *, lane_group *);
   void (*displace)(const step_params *, lane_group *);
   void (*reverse)(const step_params *, lane_group *);
+  void (*reverse_start)(const step_params *, lane_group *);
   void (*query_plane)(query_block *);
   double (*bench_plane)(int which, int rounds, void *memory); /* 0 joint, 1 warm, 2 cold: seconds per pair */
 } abut_kernels;
