@@ -155,7 +155,8 @@ static abut_status default_parameters(abut_batch *b) {
     p->rows = 1;
     p->data = calloc((size_t)n[i] + 1, elem_size(b));
     if (!p->data) return abut_fail(ABUT_ERROR_MEMORY, "parameters: out of memory");
-    for (int32_t j = 0; j < n[i]; j++) elem_put(b, p->data, j, from[i][j]);
+    int override = i == PARAM_FRICTION && b->options.friction >= 0;
+    for (int32_t j = 0; j < n[i]; j++) elem_put(b, p->data, j, override ? b->options.friction : from[i][j]);
   }
   return ABUT_OK;
 }

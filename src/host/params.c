@@ -69,7 +69,7 @@ static void fill_pairs(const abut_model *m, const abut_options *o, pair_info *pa
     p->side[1] = make_side(m, m->pair_geom2[i], o->weights);
     p->halfspace = m->geom_type[m->pair_geom2[i]] == ABUT_GEOM_PLANE;
     if (p->halfspace) world_plane(m, m->pair_geom2[i], p->normal, &p->offset);
-    p->friction = o->friction >= 0 ? o->friction : m->pair_friction[i];
+    p->friction = o->friction >= 0 ? -1 : m->pair_friction[i]; /* an override sets every geom's (batch.c) */
   }
 }
 

@@ -80,7 +80,7 @@ static void write_step(worker *w, program_io *io, int lane, int64_t t, int32_t i
     if (here < gap) { gap = here; closest = pair; }
     for (int c = 0; a->contact_force && c < 3; c++)
       elem_put(b, output_row(a->contact_force, row * npair + pair, 3, e), c,
-               -elem_get(b, slot_field(w, s, at->force + c), lane));
+               0 - elem_get(b, slot_field(w, s, at->force + c), lane)); /* never -0 */
   }
   if (a->min_gap) elem_put(b, output_row(a->min_gap, row, 1, e), 0, gap);
   if (a->min_pair) memcpy(output_row(a->min_pair, row, 1, 4), &closest, 4);
@@ -150,7 +150,10 @@ static int fetch(worker *w, program_io *io, int lane) {
   uint32_t status = a->qpos0 || a->qvel0 ? 0 : s->status[env];
   b->next.status[env] = status;
   int fresh = a->qpos0 || s->fresh[env];
-  if (!a->qpos0) record_load(w, lane, &s->warm, env);
+  if (!a->qpos0) {
+    record_load(w, lane, &s->warm, env);
+    slots_order(w);
+  }
   if (!state_is_finite(w, lane)) status |= ABUT_ENV_NONFINITE;
   double moved = 0;
   w->g.live = 1u << lane;
@@ -180,7 +183,7 @@ static int fetch(worker *w, program_io *io, int lane) {
     record_store(w, lane, &b->tape.start, env);
     b->tape.done[env] = a->nstep;
   }
-  if (status & ABUT_ENV_FROZEN) freeze(w, io, lane, status);
+  if ((status & ABUT_ENV_FROZEN) || a->nstep == 0) freeze(w, io, lane, status); /* no step to begin */
   return 1;
 }
 
@@ -253,7 +256,9 @@ static uint32_t begin_steps(worker *w, program_io *io, uint32_t lanes) {
   return bad;
 }
 
-static void finish_steps(worker *w, program_io *io, uint32_t lanes) {
+/* Returns the lanes that have another step to begin. */
+static uint32_t finish_steps(worker *w, program_io *io, uint32_t lanes) {
+  uint32_t more = 0;
   abut_batch *b = w->batch;
   const abut_kernels *k = b->kernels;
   const work_layout *at = &b->params.at;
@@ -276,9 +281,12 @@ static void finish_steps(worker *w, program_io *io, uint32_t lanes) {
     if (w->step[lane] == io->args->nstep) {
       commit(w, lane, 0);
       retire(w, io, lane);
+    } else {
+      more |= 1u << lane;
     }
   }
   __atomic_add_fetch(&io->steps, __builtin_popcount(lanes), __ATOMIC_RELAXED);
+  return more;
 }
 
 /* Line search of all lanes in flight. Returns those that found no acceptable point; lanes that left their boxes get
@@ -358,16 +366,15 @@ void program_run(worker *w, program_io *io) {
     done |= late;
     newton &= ~(done | sick);
     begin = 0;
-    if (done) {
-      finish_steps(w, io, done);
-      for (int lane = 0; lane < k->lanes; lane++)
-        if ((done & (1u << lane)) && w->env[lane] >= 0) begin |= 1u << lane;
-    }
+    if (done) begin |= finish_steps(w, io, done);
     freeze_lanes(w, io, sick, ABUT_ENV_NONFINITE);
     stuck = 0;
     if (!newton) continue;
     w->g.live = newton;
     k->direction(p, &w->g);
+    uint32_t exhausted = w->g.exhausted & newton;
+    newton &= ~exhausted;
+    if (exhausted) begin |= finish_steps(w, io, exhausted);
     stuck = search(w, newton);
     if (w->need) break;
     progress_report(w, io);

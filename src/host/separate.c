@@ -8,6 +8,9 @@
 
 enum { ROUNDS = 20, SWEEPS = 400 };
 
+/* Gaps below this part of gap0 count as touching; larger ones are a state that somebody chose. */
+#define TOUCHING 1e-3
+
 typedef struct rows {
   int32_t n, cap, nv;
   double *j, *missing; /* [cap][nv], [cap] */
@@ -116,14 +119,23 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
   const step_params *p = &b->params;
   const abut_model *m = b->model;
   double gap0 = b->options.gap0, *d = calloc((size_t)m->nv + 1, sizeof *d), *origin = calloc(3 * (size_t)m->nbody, sizeof *origin);
+  double *want = calloc((size_t)w->g.capacity + 1, sizeof *want); /* gap that each slot must end with */
   rows r = {0, 0, m->nv, NULL, NULL};
-  int ok = d && origin;
+  int ok = d && origin && want, touching = 0;
   *moved = 0;
   *culprit = -1;
   for (int round = 0; ok && round < ROUNDS; round++) {
     w->g.live = 1u << lane;
     b->kernels->gaps(p, &w->g);
     for (int32_t i = 0; round == 0 && i < 3 * m->nbody; i++) origin[i] = lane_get(w, p->at.xpos + i, lane);
+    for (int32_t i = 0; round == 0 && i < w->g.nslot; i++) {
+      int32_t s = w->g.order[i];
+      double gap = elem_get(b, slot_field(w, s, p->slot_at.gap), lane);
+      int touch = (w->g.slot_on[s] & (1u << lane)) && gap <= TOUCHING * gap0;
+      want[s] = touch ? gap0 : fmin(gap, gap0);
+      touching |= touch;
+    }
+    if (!touching) break;
     double worst = 0;
     for (int32_t i = 0; i < 3 * m->nbody; i++) worst = fmax(worst, fabs(lane_get(w, p->at.xpos + i, lane) - origin[i]));
     *moved = fmax(*moved, worst);
@@ -131,9 +143,9 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
     for (int32_t i = 0; ok && i < w->g.nslot; i++) {
       int32_t s = w->g.order[i];
       double gap = elem_get(b, slot_field(w, s, p->slot_at.gap), lane);
-      if (!(w->g.slot_on[s] & (1u << lane)) || gap >= gap0) continue;
+      if (!(w->g.slot_on[s] & (1u << lane)) || gap >= want[s]) continue;
       if (*culprit < 0 || gap < 0) *culprit = w->g.slot_pair[s];
-      ok = push_pair(w, lane, s, gap0, &r);
+      ok = push_pair(w, lane, s, want[s], &r);
     }
     if (r.n == 0 || *moved > b->options.max_separation) break;
     memset(d, 0, sizeof *d * (size_t)m->nv);
@@ -146,5 +158,6 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
   free(r.missing);
   free(d);
   free(origin);
+  free(want);
   return apart;
 }

@@ -223,6 +223,14 @@ KERNEL void contact_accept(const step_params *k, real *w, real *slots, int s, ma
   for (int i = 0; i < 3; i++) AT(z, i) = sel(yes, AT(z, i) + t * AT(SLOT_AT(s, motion_step), i), AT(z, i));
 }
 
+/* Direction u, supports of both sides and gap of lanes `on`; others may share the slot in the middle of a step. */
+FN void contact_put_gap(const step_params *k, real *slots, int s, mask on, vec3 u, vec3 a, vec3 b) {
+  put_vec_sel(SLOT_AT(s, plane), on, u);
+  put_vec_sel(&AT(SLOT_AT(s, plane), 3), on, a);
+  put_vec_sel(SLOT_AT(s, plane_t), on, b);
+  AT(SLOT_AT(s, gap), 0) = sel(on, dot(u, sub(a, b)), AT(SLOT_AT(s, gap), 0));
+}
+
 /* Separation of one pair for the start of a rollout, where shapes may touch or overlap: direction from copies shrunk
  * about their centres until they come apart, then the true supports along it. Writes u and the supports into plane
  * (u, a's support) and plane_t (b's support), and the gap, negative where they overlap. */
@@ -231,10 +239,7 @@ KERNEL void contact_gap(const step_params *k, real *w, real *slots, int s, int p
   if (c.pair->halfspace) {
     vec3 u = vec_splat(c.pair->normal), a = nearest_point(&c, 0, u);
     real gap = dot(u, a) - K(c.pair->offset);
-    put_vec(SLOT_AT(s, plane), u);
-    put_vec(&AT(SLOT_AT(s, plane), 3), a);
-    put_vec(SLOT_AT(s, plane_t), axpy(-gap, u, a));
-    AT(SLOT_AT(s, gap), 0) = gap;
+    contact_put_gap(k, slots, s, on, u, a, axpy(-gap, u, a));
     return;
   }
   vec3 u = vec(zero(), zero(), splat(1));
@@ -256,8 +261,5 @@ KERNEL void contact_gap(const step_params *k, real *w, real *slots, int s, int p
   }
   for (int j = 0; j < 2; j++) c.set[j].radius = K(c.pair->side[j].radius);
   support q = closest_support(&c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], u);
-  put_vec(SLOT_AT(s, plane), u);
-  put_vec(&AT(SLOT_AT(s, plane), 3), q.a);
-  put_vec(SLOT_AT(s, plane_t), q.b);
-  AT(SLOT_AT(s, gap), 0) = dot(u, sub(q.a, q.b));
+  contact_put_gap(k, slots, s, on, u, q.a, q.b);
 }

@@ -191,7 +191,8 @@ FN real arc_bound(const step_params *k, const real *w, const real *d, int b) {
 }
 
 /* Factors and solves; the step of every body, bounds of its arcs, steps of planes and friction motion, and the
- * longest step that keeps every margin positive to first order. */
+ * longest step that keeps every margin positive to first order. Sets g->exhausted where the step is below what the
+ * poses can represent: nothing is left to gain, whatever the tolerance. */
 KERNEL void stage_direction(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
@@ -200,11 +201,15 @@ KERNEL void stage_direction(const step_params *k, lane_group *g) {
   copy_sel(W(grad), x, m->nv, mask_from_bits(ALL_LANES)); /* the gradient has served; keep the right-hand side */
   solve(k, w, g->envelope, x);
   for (int d = 0; d < m->nv; d++) slope = slope - AT(W(grad), d) * AT(x, d);
+  mask exhausted = live;
   for (int b = 0; b < m->nbody; b++) {
     twist6 t = body_step(k, w, x, b);
+    real rho = splat(K(k->body_radius[b])), size = rho + max_abs(get_vec(&AT(W(xpos), 3 * b)));
+    exhausted = mask_and(exhausted, le(max_abs(t.v) + rho * max_abs(t.w), K(16) * K(ELEM_EPS) * size));
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
     AT(W(arc), b) = arc_bound(k, w, x, b);
   }
+  g->exhausted = bits_from_mask(exhausted);
   AT(W(step), 0) = splat(1);
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
@@ -268,11 +273,12 @@ KERNEL void stage_accept(const step_params *k, lane_group *g) {
   }
 }
 
-/* The step's end: poses and velocity (into qvel). */
+/* The step's end: poses and velocity (into qvel). The gradient's place is free then, in every lane; that of the
+ * right-hand side is not: lanes that still iterate need theirs. */
 KERNEL void stage_finish(const step_params *k, lane_group *g) {
   STAGE_BEGIN
-  difference(k, W(qpos_t), W(qpos), W(rhs));
-  copy_sel(W(qvel), W(rhs), k->model->nv, live);
+  difference(k, W(qpos_t), W(qpos), W(grad));
+  copy_sel(W(qvel), W(grad), k->model->nv, live);
   kinematics(k, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
 }
 

@@ -69,8 +69,11 @@ FN quat quat_mul(quat a, quat b) {
   return quat_make(a.w * b.w - dot(quat_vec(a), quat_vec(b)), v);
 }
 FN quat quat_conj(quat q) { return quat_make(q.w, scale(splat(-1), quat_vec(q))); }
+/* What is unit to rounding stays as it is, so that normalising twice changes no bit. */
 FN quat quat_normalize(quat q) {
-  real s = splat(1) / root(q.w * q.w + dot(quat_vec(q), quat_vec(q)));
+  real square = q.w * q.w + dot(quat_vec(q), quat_vec(q));
+  mask unit = le(rabs(square - K(1)), splat(K(8) * K(ELEM_EPS)));
+  real s = sel(unit, splat(1), splat(1) / root(square));
   return quat_make(s * q.w, scale(s, quat_vec(q)));
 }
 FN quat get_quat(const real *p) { return quat_make(AT(p, 0), get_vec(&AT(p, 1))); }
