@@ -12,8 +12,8 @@ typedef struct regime {
 static const regime regimes[] = {
     {"scenes/stack5.abut", 1000, 25, 0.05, 0.3},
     {"scenes/ant_box.abut", 1000, 20, 0.05, 0.2},
-    {"scenes/chains4x8.abut", 1000, 8, 0.05, 0.05},
-    {"scenes/pile.abut", 1000, 20, 0.02, 0.3},
+    {"scenes/chains4x8.abut", 1000, 4, 0.05, 0.05},
+    {"scenes/pile.abut", 1000, 9, 0.02, 1},
 };
 enum { REGIMES = sizeof regimes / sizeof *regimes };
 
@@ -95,8 +95,7 @@ static uint64_t seed_of_alone(uint64_t seed, uint64_t env) {
 
 /* Environment `env` of the big experiment in a batch of its own. */
 static void check_alone(const regime *g, experiment *big, int64_t env) {
-  abut_options o = big->options;
-  o.nenv = 1;
+  abut_options o = test_options(1);
   abut_batch *b = batch_of(&big->s, &o);
   REQUIRE(b);
   array q, v, u, from[3] = {big->qpos0, big->qvel0, big->ctrl}, *to[3] = {&q, &v, &u};
@@ -122,7 +121,9 @@ TEST(alone_equals_in_a_thousand) {
   for (int i = 0; i < REGIMES; i++) {
     const regime *g = &regimes[i];
     experiment e;
-    REQUIRE(experiment_create(&e, g, scaled(g->nenv), test_options(1)));
+    abut_options o = test_options(1);
+    o.threads = 2;
+    REQUIRE(experiment_create(&e, g, scaled(g->nenv), o));
     run_go(&e.r, e.batch);
     CHECK(e.r.result.newton_iterations > e.options.nenv * g->nstep);
     for (int64_t k = 0; k < 12; k++) check_alone(g, &e, k < 4 ? k : e.options.nenv * k / 12 - k % 3);
@@ -136,7 +137,7 @@ TEST(alone_equals_in_a_thousand) {
 TEST(threads_capacity_and_recording_change_no_bit) {
   for (int i = 0; i < REGIMES; i++) {
     const regime *g = &regimes[i];
-    int64_t nenv = test_quick() ? 9 : 101;
+    int64_t nenv = test_quick() ? 9 : 33;
     experiment want;
     REQUIRE(experiment_create(&want, g, nenv, test_options(1)));
     run_go(&want.r, want.batch);
@@ -202,7 +203,7 @@ TEST(short_rollouts_equal_one_long) {
   for (int i = 0; i < REGIMES; i++) {
     const regime *g = &regimes[i];
     experiment e;
-    REQUIRE(experiment_create(&e, g, test_quick() ? 5 : 40, test_options(1)));
+    REQUIRE(experiment_create(&e, g, test_quick() ? 5 : 20, test_options(1)));
     e.r.args.kick = 0; /* keyed by the step within its rollout */
     run_go(&e.r, e.batch);
     CHECK_STATUS(abut_batch_set_state(e.batch, NULL, tensor(&e.qpos0), tensor(&e.qvel0)), ABUT_OK);
@@ -346,7 +347,7 @@ static double newton_residual(const scene *s, const run *r, const abut_options *
 }
 
 TEST(tolerance_is_respected) {
-  const double tolerances[] = {1e-1, 1e-3, 1e-5, 1e-7};
+  const double tolerances[] = {1e-1, 1e-3, 1e-4, 1e-6};
   int64_t before = 0;
   for (int i = 0; i < 4; i++) {
     const regime g = {"scenes/stack5.abut", 1, 60, 0, 0.2};

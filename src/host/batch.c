@@ -259,6 +259,12 @@ abut_status batch_grow(abut_batch *b, int32_t need) {
   return ABUT_OK;
 }
 
+abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels) {
+  workers_free(b);
+  b->kernels = kernels;
+  return workers_allocate(b);
+}
+
 abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
   if (!b || !p) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_set_parameters: NULL argument");
   const abut_tensor *t[PARAM_COUNT] = {p->gravity, p->friction, p->mass, p->stiffness, p->gain, p->bias};

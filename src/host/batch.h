@@ -108,5 +108,7 @@ abut_status record_allocate(const abut_batch *b, int64_t rows, contact_record *r
 void record_free(contact_record *record);
 int64_t record_bytes(const abut_batch *b);
 abut_status batch_grow(abut_batch *b, int32_t capacity);
+/* Goes on with another instance of the same real type, for tests that compare instances. */
+abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels);
 
 #endif

@@ -205,7 +205,7 @@ static void step_back(worker *w, const reverse_io *io, uint32_t lanes) {
   for (int lane = 0; lane < k->lanes; lane++)
     if (lanes & (1u << lane)) load_end(w, io, lane);
   w->g.live = lanes;
-  k->evaluate(p, &w->g);
+  k->evaluate(p, &w->g, 1);
   k->reverse(p, &w->g);
 }
 

@@ -130,10 +130,11 @@ static double limit_stiffness(const double solref[2], double inertia) {
 static void derive_limits(abut_model *m) {
   for (int32_t b = m->nbody - 1; b > 0; b--) {
     const double *subtree = m->body_moment + 10 * (size_t)b;
-    for (int32_t j = m->body_jntadr[b]; j < m->body_jntadr[b] + m->body_jntnum[b]; j++)
+    for (int32_t j = m->body_jntadr[b]; j < m->body_jntadr[b] + m->body_jntnum[b]; j++) {
+      m->jnt_inertia[j] = joint_inertia(m, j, subtree);
       m->jnt_limit_stiffness[j] =
-          m->jnt_limited[j] ? limit_stiffness(m->jnt_solref + 2 * (size_t)j, joint_inertia(m, j, subtree))
-                            : 0;
+          m->jnt_limited[j] ? limit_stiffness(m->jnt_solref + 2 * (size_t)j, m->jnt_inertia[j]) : 0;
+    }
     abut_moment_add(m->body_moment + 10 * (size_t)m->body_parent[b], 1, subtree, m->body_pos + 3 * (size_t)b,
                     m->body_quat + 4 * (size_t)b);
   }

@@ -356,7 +356,7 @@ void program_run(worker *w, program_io *io) {
       if (!newton) continue;
     }
     w->g.live = newton;
-    k->evaluate(p, &w->g);
+    k->evaluate(p, &w->g, 0);
     uint32_t sick = newton & ~w->g.accepted, done = w->g.converged & newton;
     uint32_t late = 0;
     for (int lane = 0; lane < k->lanes; lane++)

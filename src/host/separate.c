@@ -64,6 +64,9 @@ static void world_point(const worker *w, int lane, const pair_side *s, int32_t i
   }
 }
 
+/* How far beyond the wanted gap to aim, so that rounding of poses does not leave it just short. */
+static double surplus(const abut_batch *b) { return b->options.dtype == ABUT_F64 ? 1e-7 : 2e-3; }
+
 /* Rows of one pair: every point of either side that is nearer than gap0 to the other side's support plane. */
 static int push_pair(const worker *w, int lane, int32_t slot, double gap0, rows *r) {
   const step_params *p = &w->batch->params;
@@ -84,7 +87,7 @@ static int push_pair(const worker *w, int lane, int32_t slot, double gap0, rows 
       if (!rows_push(r)) return 0;
       if (s->moves) add_point(w, lane, r, s->body, u, x, sign);
       if (other->moves) add_point(w, lane, r, other->body, u, plane, -sign);
-      r->missing[r->n++] = 1.0000001 * gap0 - gap;
+      r->missing[r->n++] = (1 + surplus(w->batch)) * gap0 - gap;
     }
   }
   return 1;

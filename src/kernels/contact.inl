@@ -74,10 +74,11 @@ FN void pair_rank1(pair_block *b, int both, real c, row12 r) {
 }
 
 /* Eliminates n unknowns: factors K, turns g and B into L^-1 D g and L^-1 D B, stores them for the back
- * substitution, subtracts their products from block and pull. rows: L, D, g, B as fields.def lays them out. */
-FN void eliminate(int n, const real *kk, const real *g, row12 *b, int both, real *rows, pair_block *block, row12 *pull) {
+ * substitution, subtracts their products from block and pull. rows: L (nl entries), D (nd), g (nd), B
+ * as fields.def lays them out. */
+FN void eliminate(int n, int nl, int nd, const real *kk, const real *g, row12 *b, int both, real *rows, pair_block *block,
+                  row12 *pull) {
   real l[10], d[4], y[4];
-  int nl = n == 3 && rows ? 6 : 10, nd = nl == 6 ? 3 : 4;
   plane_factor(n, kk, l, d);
   for (int i = 0; i < n; i++) y[i] = g[i];
   plane_solve_lower(n, l, d, y);
@@ -225,11 +226,13 @@ FN void contact_normal(const contact_frame *c, plane_state p, real *slot_rows, c
   elem inv_l = c->br.inv_length;
   sum->residual = rmax(rmax(rabs(t.g[0]), rabs(t.g[1])) * inv_l, rabs(t.g[2]));
   if (np == 4) sum->residual = rmax(sum->residual, rabs(t.g[3]) * inv_l);
-  eliminate(np, t.k, t.g, rows, both, slot_rows, &sum->block, &sum->pull);
+  eliminate(np, 10, 4, t.k, t.g, rows, both, slot_rows, &sum->block, &sum->pull);
 }
 
-FN void contact_friction(const step_params *k, const contact_frame *c, real *w, const real *plane_t, const real *points,
-                         const real *motion, real *rows_out, contact_sum *sum) {
+FN void contact_friction(const step_params *k, const contact_frame *c, real *w, real *slots, int s, mask on, int exact,
+                         contact_sum *sum) {
+  const real *plane_t = SLOT_AT(s, plane_t), *motion = SLOT_AT(s, motion);
+  real *points = SLOT_AT(s, point_t);
   vec3 u = get_vec(plane_t), c_t = get_vec(&AT(plane_t, 3));
   real z[3] = {AT(motion, 0), AT(motion, 1), AT(motion, 2)}, weight = AT(plane_t, 6);
   int half = c->pair->halfspace, both = c->pair->side[1].moves;
@@ -243,7 +246,8 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     mat3 phi;
     block6 block;
     friction_view(f, c_t, get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c->r[j], c->x[j], &a, &b);
-    friction_side_terms(k, points + (j ? 4 * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a, b, z, &t, &t.side[j]);
+    friction_side_terms(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a, b, z, on,
+                        exact, &t, &t.side[j]);
     friction_world(&t.side[j], f, arm, &force, &phi, &block);
     sum->force[j] = add(sum->force[j], force);
     sum->phi[j] = mat_add(sum->phi[j], phi);
@@ -254,10 +258,10 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     }
   }
   if (!half) {
-    friction_spin_terms(k, weight, z[2], &t);
+    friction_spin_terms(k, weight, z[2], SLOT_AT(s, spin_dual), on, exact, &t);
     elem idt = K(1 / k->dt), inv_l = c->br.inv_length;
     sum->residual = rmax(sum->residual, rmax(rmax(rabs(t.g[0]), rabs(t.g[1])), rabs(t.g[2]) * inv_l) * idt);
-    eliminate(3, t.k, t.g, rows, both, rows_out, &sum->block, &sum->pull);
+    eliminate(3, 6, 3, t.k, t.g, rows, both, SLOT_AT(s, motion_rows), &sum->block, &sum->pull);
   }
   sum->value = sum->value + t.value;
 }
@@ -272,8 +276,8 @@ FN contact_sum contact_zero(void) {
 FN void put_sel(real *p, int n, mask on) { for (int i = 0; i < n; i++) AT(p, i) = sel(on, AT(p, i), zero()); }
 
 /* Evaluates one slot at the iterate: writes force, phi, block, pull, rows, gap, energy; returns the pair's energy
- * and raises the residual. Lanes outside `on` write zeros. */
-KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
+ * and raises the residual. exact: friction's true Hessian (reverse pass). Lanes outside `on` write zeros. */
+KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on, int exact) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat));
   contact_sum sum = contact_zero();
   plane_state p = c.pair->halfspace ? halfspace_plane(c.pair, get_vec(&AT(SLOT_AT(s, plane), 3)))
@@ -284,8 +288,7 @@ KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, 
   AT(SLOT_AT(s, energy), 0) = sel(on, sum.value, zero());
   real weight = AT(SLOT_AT(s, plane_t), 6);
   mask rubs = mask_and(on, gt(weight, zero()));
-  if (any(rubs)) contact_friction(k, &c, w, SLOT_AT(s, plane_t), SLOT_AT(s, point_t), SLOT_AT(s, motion),
-                                  SLOT_AT(s, motion_rows), &sum);
+  if (any(rubs)) contact_friction(k, &c, w, slots, s, on, exact, &sum);
   else for (int i = 0; i < 48; i++) AT(SLOT_AT(s, motion_rows), i) = i < 6 && (i == 0 || i == 2 || i == 5) ? splat(1) : zero();
   for (int j = 0; j < 2; j++) {
     put_vec(&AT(SLOT_AT(s, force), 3 * j), sum.force[j]);

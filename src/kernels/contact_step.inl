@@ -8,7 +8,7 @@ KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int
   AT(SLOT_AT(s, plane_t), 6) = sel(fresh, zero(), AT(SLOT_AT(s, plane_t), 6));
   put_vec_sel(SLOT_AT(s, motion), fresh, vec_zero());
   for (int i = 0; i < c.set[0].num + c.set[1].num; i++) {
-    real *weight = &AT(SLOT_AT(s, point_t), 4 * i + 3);
+    real *weight = &AT(SLOT_AT(s, point_t), POINT * i + 3);
     *weight = sel(fresh, zero(), *weight);
   }
   if (c.pair->halfspace) {
@@ -80,7 +80,7 @@ KERNEL void contact_begin(const step_params *k, real *w, real *slots, int s, int
   }
   mat3 f = plane_frame(p.u), a;
   vec3 b, centroid = vec_zero();
-  real sum = zero(), *points = SLOT_AT(s, point_t), *points_b = points + 4 * c.set[0].num * LANE_STRIDE;
+  real sum = zero(), *points = SLOT_AT(s, point_t), *points_b = points + POINT * c.set[0].num * LANE_STRIDE;
   f_scale = sel(on, f_scale, zero());
   for (int j = 0; j < (half ? 1 : 2); j++) {
     plane_view(f, p.c, c.r[j], c.x[j], &a, &b);
@@ -97,6 +97,7 @@ KERNEL void contact_begin(const step_params *k, real *w, real *slots, int s, int
   put_vec_sel(&AT(SLOT_AT(s, plane_t), 3), on, origin);
   AT(SLOT_AT(s, plane_t), 6) = sel(on, sum, AT(SLOT_AT(s, plane_t), 6));
   put_vec_sel(SLOT_AT(s, motion), on, vec_zero());
+  for (int i = 0; i < 2; i++) AT(SLOT_AT(s, spin_dual), i) = sel(on, zero(), AT(SLOT_AT(s, spin_dual), i));
 }
 
 FN twist6 body_step(const step_params *k, const real *w, const real *d, int body) {
@@ -167,6 +168,24 @@ FN real contact_dip(const contact_frame *now, const contact_frame *try_, plane_s
   return norm(dn) * spread * K(0.25) + t * t * arc * K(0.125);
 }
 
+/* Friction of one slot at the trial. */
+FN real friction_try(const step_params *k, real *w, real *slots, int s, const contact_frame *c, real t) {
+  const real *plane_t = SLOT_AT(s, plane_t), *points = SLOT_AT(s, point_t);
+  int half = c->pair->halfspace;
+  mat3 f = plane_frame(get_vec(plane_t)), a;
+  vec3 b;
+  real z[3], value = zero();
+  for (int i = 0; i < 3; i++) z[i] = AT(SLOT_AT(s, motion), i) + t * AT(SLOT_AT(s, motion_step), i);
+  for (int j = 0; j < (half ? 1 : 2); j++) {
+    int body = c->pair->side[j].body;
+    friction_view(f, get_vec(&AT(plane_t, 3)), get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c->r[j],
+                  c->x[j], &a, &b);
+    value = value + friction_side_value(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a, b, z);
+  }
+  if (half) return value;
+  return value + friction_spin_value(k, AT(plane_t, 6), z[2]);
+}
+
 /* Energy of one slot at the trial; lowers clear_try to the certified margin. */
 KERNEL real contact_try(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos_try), W(xmat_try));
@@ -197,24 +216,12 @@ KERNEL real contact_try(const step_params *k, real *w, real *slots, int s, int p
   put_vec(out, q.u);
   AT(out, 3) = q.e;
   AT(out, 4) = q.sigma;
-  if (any(mask_and(on, gt(AT(SLOT_AT(s, plane_t), 6), zero())))) {
-    const real *plane_t = SLOT_AT(s, plane_t), *points = SLOT_AT(s, point_t);
-    mat3 f = plane_frame(get_vec(plane_t)), a;
-    vec3 c_t = get_vec(&AT(plane_t, 3)), b;
-    real z[3], rub = zero();
-    for (int i = 0; i < 3; i++) z[i] = AT(SLOT_AT(s, motion), i) + t * AT(SLOT_AT(s, motion_step), i);
-    for (int j = 0; j < (half ? 1 : 2); j++) {
-      int body = c.pair->side[j].body;
-      friction_view(f, c_t, get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c.r[j], c.x[j], &a, &b);
-      rub = rub + friction_side_value(k, points + (j ? 4 * c.set[0].num * LANE_STRIDE : 0), c.set[j].num, a, b, z);
-    }
-    if (!half) rub = rub + friction_spin_value(k, AT(plane_t, 6), z[2]);
-    value = value + sel(gt(AT(plane_t, 6), zero()), rub, zero());
-  }
+  mask rubs = mask_and(on, gt(AT(SLOT_AT(s, plane_t), 6), zero()));
+  if (any(rubs)) value = value + sel(rubs, friction_try(k, w, slots, s, &c, t), zero());
   return sel(on, value, zero());
 }
 
-KERNEL void contact_accept(const step_params *k, real *w, real *slots, int s, mask yes) {
+KERNEL void contact_accept(const step_params *k, const real *w, real *slots, int s, mask yes) {
   const real *q = SLOT_AT(s, plane_try);
   real *p = SLOT_AT(s, plane), *z = SLOT_AT(s, motion), t = AT(W(step), 0);
   put_vec_sel(p, yes, get_vec(q));

@@ -7,6 +7,14 @@
  * plus a spin floor sum w (sqrt((r0 omega)^2 + e^2) - e). Against a half-space z = 0.
  * Everything is in the frame of the start: origin c_t (the points' weighted centroid), axes e1, e2, u. */
 
+/* The norm's Hessian is that of a kink of width e: Newton overshoots it like |r|^3/e^2 as soon as a point slips. So the
+ * forward pass iterates on the dual as well (Chan, Golub and Mulet's primal-dual Newton for sums of norms): with
+ * lambda = r/|r| held as an unknown, |lambda| <= 1, the Hessian in r is w/|r| (1 - sym(lambda r^T)/|r|), positive
+ * semidefinite, the majorising one while lambda is small, Newton's once lambda = r/|r|. The reverse pass uses the exact
+ * one. */
+
+enum { POINT = 8 }; /* values of a lagged point: y (3), weight, lambda (2), r (2) */
+
 typedef struct friction_side {
   real f1, f2;      /* force on the tangent axes (N) */
   vec3 p1, p2;      /* f (x) Y */
@@ -31,8 +39,9 @@ FN real friction_prepare_side(const step_params *k, const barrier *br, const poi
     barrier_at(br, s * br->inv_length * margin, &p, &dp, &ddp);
     real weight = f_scale * weight_at(set, i) * -dp;
     y.z = (y.z + e) * K(k->vertex_friction ? 1 : 0); /* height above the plane */
-    put_vec_sel(&AT(points, 4 * i), on, y);
-    AT(points, 4 * i + 3) = sel(on, weight, AT(points, 4 * i + 3));
+    put_vec_sel(&AT(points, POINT * i), on, y);
+    AT(points, POINT * i + 3) = sel(on, weight, AT(points, POINT * i + 3));
+    for (int j = 4; j < POINT; j++) AT(points, POINT * i + j) = sel(on, zero(), AT(points, POINT * i + j));
     sum = sum + weight;
     *centroid = axpy(weight, vec(y.x, y.y, zero()), *centroid);
   }
@@ -40,7 +49,7 @@ FN real friction_prepare_side(const step_params *k, const barrier *br, const poi
 }
 
 FN void friction_recenter(real *points, int num, mask on, vec3 shift) {
-  for (int i = 0; i < num; i++) put_vec_sel(&AT(points, 4 * i), on, sub(get_vec(&AT(points, 4 * i)), shift));
+  for (int i = 0; i < num; i++) put_vec_sel(&AT(points, POINT * i), on, sub(get_vec(&AT(points, POINT * i)), shift));
 }
 
 /* Where a lagged point of a body goes, in the frame of the start: Y = A y + b for pose_t -> pose. */
@@ -60,9 +69,9 @@ FN real friction_side_value(const step_params *k, const real *points, int num, m
   real value = zero(), idt = splat(K(1 / k->dt));
   elem e = K(k->slip);
   for (int i = 0; i < num; i++) {
-    real w = AT(points, 4 * i + 3), r1, r2;
+    real w = AT(points, POINT * i + 3), r1, r2;
     if (!any(gt(w, zero()))) continue;
-    vec3 y = get_vec(&AT(points, 4 * i));
+    vec3 y = get_vec(&AT(points, POINT * i));
     friction_slip(y, add(mat_vec(a, y), b), idt, z, &r1, &r2);
     real rr = r1 * r1 + r2 * r2;
     value = value + w * rr / (root(rr + e * e) + e);
@@ -107,19 +116,40 @@ FN void friction_point(friction_terms *t, friction_side *q, vec3 y, vec3 to, rea
   q->p2 = axpy(idt * h2, to, q->p2);
 }
 
-FN void friction_side_terms(const step_params *k, const real *points, int num, mat3 a, vec3 b, const real *z,
+/* The dual after slip went from old to r: lambda of the linearised |r| lambda = r, cut to length 1. */
+FN void friction_dual(real old1, real old2, real r1, real r2, elem e, real *l1, real *l2) {
+  real iq = splat(1) / root(old1 * old1 + old2 * old2 + e * e);
+  real along = (old1 * (r1 - old1) + old2 * (r2 - old2)) * iq;
+  real a = (r1 - *l1 * along) * iq, b = (r2 - *l2 * along) * iq;
+  real cut = splat(1) / rmax(splat(1), root(a * a + b * b));
+  *l1 = a * cut;
+  *l2 = b * cut;
+}
+
+/* Terms of one side at the iterate; duals of the lanes in `on` are updated. exact: the true Hessian (reverse). */
+FN void friction_side_terms(const step_params *k, real *points, int num, mat3 a, vec3 b, const real *z, mask on, int exact,
                             friction_terms *t, friction_side *q) {
   real idt = splat(K(1 / k->dt));
   elem e = K(k->slip);
   for (int i = 0; i < num; i++) {
-    real w = AT(points, 4 * i + 3), r1, r2;
+    real *point = &AT(points, POINT * i), w = AT(point, 3), r1, r2;
     if (!any(gt(w, zero()))) continue;
-    vec3 y = get_vec(&AT(points, 4 * i)), to = add(mat_vec(a, y), b);
+    vec3 y = get_vec(point), to = add(mat_vec(a, y), b);
     friction_slip(y, to, idt, z, &r1, &r2);
-    real rr = r1 * r1 + r2 * r2, len = root(rr + e * e), il = splat(1) / len, wi = w * il, i2 = il * il;
+    real rr = r1 * r1 + r2 * r2, len = root(rr + e * e), il = splat(1) / len, wi = w * il;
+    real l1 = r1 * il, l2 = r2 * il;
+    if (!exact) {
+      l1 = AT(point, 4);
+      l2 = AT(point, 5);
+      friction_dual(AT(point, 6), AT(point, 7), r1, r2, e, &l1, &l2);
+      AT(point, 4) = sel(on, l1, AT(point, 4));
+      AT(point, 5) = sel(on, l2, AT(point, 5));
+      AT(point, 6) = sel(on, r1, AT(point, 6));
+      AT(point, 7) = sel(on, r2, AT(point, 7));
+    }
     t->value = t->value + w * rr / (len + e);
-    friction_point(t, q, y, to, idt, wi * r1, wi * r2, wi * (K(1) - r1 * r1 * i2), -wi * r1 * r2 * i2,
-                   wi * (K(1) - r2 * r2 * i2));
+    friction_point(t, q, y, to, idt, wi * r1, wi * r2, wi * (K(1) - l1 * r1 * il),
+                   wi * (K(-0.5) * (l1 * r2 + l2 * r1) * il), wi * (K(1) - l2 * r2 * il));
   }
 }
 
@@ -138,12 +168,19 @@ FN friction_terms friction_zero(void) {
   return t;
 }
 
-FN void friction_spin_terms(const step_params *k, real weight, real omega, friction_terms *t) {
+FN void friction_spin_terms(const step_params *k, real weight, real omega, real *dual, mask on, int exact,
+                            friction_terms *t) {
   elem r0 = K(k->spin_radius), e = K(k->slip);
-  curve c = curve_stretch(curve_friction(weight, omega * r0, splat(e)), r0);
-  t->value = t->value + c.e;
-  t->g[2] = t->g[2] + c.g;
-  t->k[5] = t->k[5] + c.h;
+  real r = omega * r0, len = root(r * r + e * e), il = splat(1) / len, l = r * il, none = zero();
+  if (!exact) {
+    l = AT(dual, 0);
+    friction_dual(AT(dual, 1), none, r, none, e, &l, &none);
+    AT(dual, 0) = sel(on, l, AT(dual, 0));
+    AT(dual, 1) = sel(on, r, AT(dual, 1));
+  }
+  t->value = t->value + weight * r * r / (len + e);
+  t->g[2] = t->g[2] + weight * r * il * r0;
+  t->k[5] = t->k[5] + weight * il * (K(1) - l * r * il) * (r0 * r0);
 }
 
 /* The side's terms in world axes about a body origin from which c_t is seen at r. */
@@ -158,3 +195,4 @@ FN void friction_world(const friction_side *q, mat3 f, vec3 r, vec3 *force, mat3
   block6 b = {mat_mat(mat_mat(ft, ww), f), mat_mat(mat_mat(ft, wv), f), mat_mat(mat_mat(ft, vv), f)};
   *block = block_shift(b, r);
 }
+

@@ -4,6 +4,13 @@
 
 FN void add_twist(real *p, twist6 t) { add_vec(p, t.w); add_vec(&AT(p, 3), t.v); }
 
+/* Inertia term of a dof alone, m/dt^2: the scale of its diagonal entry. */
+FN double dof_stiffness(const step_params *k, int d) {
+  const abut_model *m = k->model;
+  int j = m->dof_jnt[d], linear = m->jnt_type[j] == ABUT_JOINT_FREE && d - m->jnt_dofadr[j] < 3;
+  return (linear ? m->body_mass[m->dof_body[d]] : m->jnt_inertia[j]) / (k->dt * k->dt);
+}
+
 /* Adds one slot's forces and blocks to its bodies. */
 FN void gather_slot(const step_params *k, real *w, const real *slots, int s, int pair_id) {
   const pair_info *pair = &k->pairs[pair_id];
@@ -60,14 +67,14 @@ FN void reduce_rhs(const step_params *k, real *w) {
   }
 }
 
-/* H := L D L^T in place (D on the diagonal, as its inverse). A pivot that is not clearly positive is replaced so
- * that the step descends (positive 1); with positive 0 it is used as it is. Returns the smallest pivot. */
-KERNEL real factor(const step_params *k, real *w, const int32_t *envelope, int positive) {
-  real *h = W(hess), smallest = splat(ELEM_HUGE);
+/* H := L D L^T in place, D kept as its inverse on the diagonal. Returns the smallest pivot over its dof's inertia
+ * term; in lanes where that is not positive the factor has no meaning for a descent. */
+KERNEL real factor(const step_params *k, real *w, const int32_t *envelope, real *smallest) {
+  real *h = W(hess), relative = splat(ELEM_HUGE);
+  *smallest = splat(ELEM_HUGE);
   for (int i = 0; i < k->model->nv; i++) {
     int first = envelope[i];
-    real *ri = hess_at(h, i, 0);
-    real diagonal = AT(ri, i), d = diagonal;
+    real *ri = hess_at(h, i, 0), d = AT(ri, i);
     for (int j = first; j < i; j++) {
       const real *rj = hess_at(h, j, 0);
       int from = envelope[j] > first ? envelope[j] : first;
@@ -80,14 +87,29 @@ KERNEL real factor(const step_params *k, real *w, const int32_t *envelope, int p
       d = d - g * l;
       AT(ri, j) = l;
     }
-    smallest = rmin(smallest, d);
-    if (positive) {
-      real floor_ = K(1e-9) * rabs(diagonal) + splat(ELEM_TINY);
-      d = sel(gt(d, floor_), d, rmax(rabs(d), K(1e-3) * rabs(diagonal) + splat(ELEM_TINY)));
-    }
+    *smallest = rmin(*smallest, d);
+    relative = rmin(relative, d * K(1 / dof_stiffness(k, i)));
     AT(ri, i) = splat(1) / d;
   }
-  return smallest;
+  return relative;
+}
+
+/* Factors H, shifted by multiples of the joints' inertia terms in the lanes (of `live`) where it is not clearly
+ * positive definite: like a shorter time step, for this iteration's direction only. */
+KERNEL void factor_positive(const step_params *k, real *w, const int32_t *envelope, mask live) {
+  int n = k->model->nv;
+  real shift = zero(), smallest;
+  for (int i = 0; i < n; i++)
+    for (int j = envelope[i]; j <= i; j++) *hess_at(W(hess_kept), i, j) = *hess_at(W(hess), i, j);
+  mask open = live;
+  for (int round = 0; round < 12 && any(open); round++) {
+    for (int i = 0; round > 0 && i < n; i++) {
+      for (int j = envelope[i]; j <= i; j++) *hess_at(W(hess), i, j) = *hess_at(W(hess_kept), i, j);
+      *hess_at(W(hess), i, i) = *hess_at(W(hess), i, i) + shift * K(dof_stiffness(k, i));
+    }
+    open = mask_and(open, mask_not(gt(factor(k, w, envelope, &smallest), splat(K(1e-3)))));
+    shift = sel(open, rmax(splat(1), K(4) * shift), shift);
+  }
 }
 
 /* x := H^-1 x with the factor in place. */

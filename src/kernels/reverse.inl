@@ -313,12 +313,12 @@ FN void lag_side(const step_params *k, real *w, real *slots, int s, const contac
                  int pass, real a_total, twist6 l, mask on, lag_bar *bar) {
   int body = c->pair->side[j].body;
   elem sign = j ? K(-1) : K(1);
-  const real *points = SLOT_AT(s, point_t) + (j ? 4 * c->set[0].num * LANE_STRIDE : 0);
+  const real *points = SLOT_AT(s, point_t) + (j ? POINT * c->set[0].num * LANE_STRIDE : 0);
   vec3 x_t = c->x[j], x = get_vec(&AT(W(xpos), 3 * body));
   mat3 turn = mat_matt(get_mat(&AT(W(xmat), 9 * body)), c->r[j]);
   for (int i = 0; i < c->set[j].num; i++) {
     vec3 at = add(mat_vec(c->r[j], point_at(&c->set[j], i)), x_t);
-    real radius = radius_at(&c->set[j], i), weight = weight_at(&c->set[j], i), mass = AT(points, 4 * i + 3);
+    real radius = radius_at(&c->set[j], i), weight = weight_at(&c->set[j], i), mass = AT(points, POINT * i + 3);
     if (pass) { /* A sums over all points, loaded or not */
       real height = dot(t->p.u, sub(at, t->p.c)) + t->p.e;
       real bar_height = sign * spread_ua(&c->br, bar, a_total, sign * height - radius, weight);
@@ -328,7 +328,7 @@ FN void lag_side(const step_params *k, real *w, real *slots, int s, const contac
       continue;
     }
     if (!any(gt(mass, zero()))) continue;
-    vec3 bar_p, bar_pose, y = get_vec(&AT(points, 4 * i));
+    vec3 bar_p, bar_pose, y = get_vec(&AT(points, POINT * i));
     real bar_w;
     lag_point(k, t, y, mass, turn, x_t, x, l, bar, &bar_p, &bar_w, &bar_pose);
     vec3 p = add(t->c, mat_tvec(t->f, y));
@@ -436,7 +436,7 @@ KERNEL void stage_reverse(const step_params *k, lane_group *g) {
   reverse_poses(k, w, W(qpos));
   reverse_velocity(k, w);
   reverse_rhs(k, w, slots, g);
-  AT(W(pivot), 0) = factor(k, w, g->envelope, 0);
+  factor(k, w, g->envelope, &AT(W(pivot), 0));
   solve(k, w, g->envelope, W(rhs));
   for (int b = 0; b < m->nbody; b++) {
     twist6 t = body_step(k, w, W(rhs), b);

@@ -119,8 +119,9 @@ FN real inertia_energy(const step_params *k, const real *w, const real *xpos, co
   return e;
 }
 
-/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated. Sets g->converged. */
-KERNEL void stage_evaluate(const step_params *k, lane_group *g) {
+/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated. Sets g->converged. exact: the
+ * true Hessian everywhere, for the reverse pass. */
+KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   kinematics(k, W(qpos), W(xpos), W(xmat), W(xquat), W(twist));
@@ -142,7 +143,7 @@ KERNEL void stage_evaluate(const step_params *k, lane_group *g) {
       continue;
     }
     if (k->nested) contact_polish(k, w, slots, s, pair, on, W(xpos), W(xmat));
-    energy = energy + contact_evaluate(k, w, slots, s, pair, on);
+    energy = energy + contact_evaluate(k, w, slots, s, pair, on, exact);
     gather_slot(k, w, slots, s, pair);
     cross_slot(k, w, slots, s, pair);
   }
@@ -197,7 +198,7 @@ KERNEL void stage_direction(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   real *x = W(rhs), slope = zero();
-  factor(k, w, g->envelope, 1);
+  factor_positive(k, w, g->envelope, live);
   copy_sel(W(grad), x, m->nv, mask_from_bits(ALL_LANES)); /* the gradient has served; keep the right-hand side */
   solve(k, w, g->envelope, x);
   for (int d = 0; d < m->nv; d++) slope = slope - AT(W(grad), d) * AT(x, d);
@@ -206,11 +207,14 @@ KERNEL void stage_direction(const step_params *k, lane_group *g) {
     twist6 t = body_step(k, w, x, b);
     real rho = splat(K(k->body_radius[b])), size = rho + max_abs(get_vec(&AT(W(xpos), 3 * b)));
     exhausted = mask_and(exhausted, le(max_abs(t.v) + rho * max_abs(t.w), K(16) * K(ELEM_EPS) * size));
+    exhausted = mask_and(exhausted, le(max_abs(t.w), splat(K(16) * K(ELEM_EPS)))); /* rho is 0 without points */
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
     AT(W(arc), b) = arc_bound(k, w, x, b);
   }
   g->exhausted = bits_from_mask(exhausted);
-  AT(W(step), 0) = splat(1);
+  real turn = splat(K(1e-30));
+  for (int b = 0; b < m->nbody; b++) turn = rmax(turn, max_abs(get_vec(&AT(W(body_step), 6 * b))));
+  AT(W(step), 0) = rmin(splat(1), splat(1) / turn); /* no body turns by more than about a radian at once */
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
     if (!(g->slot_on[s] & g->live)) continue;

@@ -23,7 +23,7 @@ typedef struct abut_kernels {
   void (*boxes)(const step_params *, lane_group *, int ahead_is_trial);
   void (*start)(const step_params *, lane_group *);
   void (*friction)(const step_params *, lane_group *);
-  void (*evaluate)(const step_params *, lane_group *);
+  void (*evaluate)(const step_params *, lane_group *, int exact);
   void (*direction)(const step_params *, lane_group *);
   void (*try_)(const step_params *, lane_group *);
   void (*accept)(const step_params *, lane_group *);

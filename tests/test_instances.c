@@ -1,0 +1,67 @@
+/* test_instances.c: every instance of the kernels that this processor runs computes the same rollouts. */
+#include "batch.h"
+#include "rollout.h"
+#include <stdio.h>
+
+static const char *const isas[] = {"scalar", "sse2", "avx2", "avx512", "generic"};
+enum { ISAS = sizeof isas / sizeof *isas };
+
+static int run_with(run *r, const scene *s, const abut_options *o, const abut_kernels *k, int64_t nstep) {
+  abut_batch *b = batch_of(s, o);
+  if (!b) return 0;
+  CHECK_STATUS(batch_use_kernels(b, k), ABUT_OK);
+  abut_batch_perturb(b, NULL, 1, 0, 0, 0.02);
+  run_create(r, s, o, nstep);
+  int ok = run_go(r, b);
+  abut_batch_destroy(b);
+  return ok;
+}
+static double largest_difference(const run *a, const run *b, int out) {
+  double worst = 0;
+  for (size_t i = 0; i < a->out[out].count; i++)
+    worst = fmax(worst, fabs(array_get(&a->out[out], i) - array_get(&b->out[out], i)));
+  return worst;
+}
+
+/* Compares every instance with the widest one. Returns how many ran. */
+static int compare(const char *path, int32_t dtype, int64_t nstep, double tolerance, double bound) {
+  scene s;
+  if (!scene_load(path, &s)) return 0;
+  abut_options o = test_options(19);
+  o.dtype = dtype;
+  o.tolerance = tolerance;
+  run best, r;
+  int count = 0;
+  if (!run_with(&best, &s, &o, abut_kernels_find(dtype, NULL), nstep)) return 0;
+  for (int i = 0; i < ISAS; i++) {
+    const abut_kernels *k = abut_kernels_find(dtype, isas[i]);
+    if (!k || !run_with(&r, &s, &o, k, nstep)) continue;
+    double q = largest_difference(&r, &best, OUT_QPOS), x = largest_difference(&r, &best, OUT_XPOS);
+    if (!(q <= bound && x <= bound))
+      test_fail(__FILE__, __LINE__, "%s: %s of f%d differs by %g in qpos, %g in xpos", path, isas[i], 8 * k->elem_size, q, x);
+    for (int64_t env = 0; env < o.nenv; env++) CHECK(run_status(&r, env) == 0);
+    run_free(&r);
+    count++;
+  }
+  run_free(&best);
+  scene_free(&s);
+  return count;
+}
+
+TEST(instances_agree_f64) {
+  CHECK(compare("scenes/stack5.abut", ABUT_F64, 50, 1e-8, 1e-9) >= 2);
+  CHECK(compare("scenes/ant_box.abut", ABUT_F64, 20, 1e-8, 1e-9) >= 2);
+}
+TEST(instances_agree_f32) { CHECK(compare("scenes/stack5.abut", ABUT_F32, 20, 1e-2, 1e-4) >= 1); }
+
+TEST(instances_are_found_by_name) {
+  for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
+    CHECK(abut_kernels_find(dtype, NULL) != NULL);
+    CHECK(abut_kernels_find(dtype, "none such") == NULL);
+    for (int i = 0; i < ISAS; i++) {
+      const abut_kernels *k = abut_kernels_find(dtype, isas[i]);
+      CHECK(!k || (!strcmp(k->isa, isas[i]) && k->elem_size == (dtype == ABUT_F32 ? 4 : 8)));
+    }
+  }
+  CHECK(abut_kernels_find(ABUT_F64, "scalar") != NULL);
+}

@@ -1,0 +1,278 @@
+/* test_momentum.c: what collisions conserve, and that the forces of every pair are equal and opposite. */
+#include "scene.h"
+#include "host/batch.h"
+
+/* ---------------------------------------------------------------------------------------- the collision */
+
+enum { BODIES = 6 };
+
+/* Boxes, spheres, capsules and a lopsided mesh that fly into each other. */
+static abut_model *cloud(void) {
+  static const double rock[] = {-0.09, -0.08, -0.07, 0.12, -0.06, -0.05, 0.02, 0.13, -0.06, 0.01, 0.02, 0.16, -0.1, 0.06, 0.05};
+  abut_builder *b = scene_begin(0);
+  if (!b) return NULL;
+  int32_t body[BODIES];
+  for (int i = 0; i < BODIES; i++) body[i] = scene_free_body(b, 0.5 * i, 0, 0, 0, 0, 0, 0);
+  scene_geom(b, body[0], ABUT_GEOM_BOX, 0.1, 0.08, 0.12);
+  scene_geom(b, body[1], ABUT_GEOM_SPHERE, 0.1, 0, 0);
+  scene_geom(b, body[2], ABUT_GEOM_CAPSULE, 0.06, 0.1, 0);
+  scene_mesh(b, body[3], rock, 5);
+  scene_geom(b, body[4], ABUT_GEOM_CYLINDER, 0.08, 0.1, 0);
+  scene_geom(b, body[5], ABUT_GEOM_BOX, 0.07, 0.11, 0.09);
+  return scene_finish(b);
+}
+
+/* Bodies on the corners of an octahedron, turned at random, on their way to its middle. */
+static void cloud_state(uint64_t seed, double qpos[7 * BODIES], double qvel[6 * BODIES]) {
+  for (int i = 0; i < BODIES; i++) {
+    double *q = qpos + 7 * i, *v = qvel + 6 * i, side = i % 2 ? -1 : 1;
+    for (int c = 0; c < 3; c++) {
+      q[c] = (c == i / 2 ? 0.35 * side : 0) + 0.05 * (scene_random(&seed) - 0.5);
+      v[c] = -3 * q[c] + 0.2 * (scene_random(&seed) - 0.5);
+      v[3 + c] = 4 * (scene_random(&seed) - 0.5);
+    }
+    scene_random_unit(&seed, 4, q + 3);
+  }
+}
+
+static abut_options cloud_options(int64_t nenv) {
+  abut_options o = abut_default_options();
+  o.nenv = nenv;
+  o.friction = 0.6;
+  o.tolerance = 1e-12;
+  return o;
+}
+
+/* Sum of m (com(t + 1) - com(t)) / dt, and the sum of its parts' sizes. */
+static double linear_momentum(const abut_model *model, const scene_run *r, int64_t env, int64_t t, double p[3]) {
+  double size = 0, dt = abut_batch_get_options(r->batch).timestep;
+  memset(p, 0, 3 * sizeof *p);
+  for (int32_t body = 1; body < r->size.nbody; body++) {
+    abut_body_def def;
+    double at[2][3], part[3];
+    abut_model_body(model, body, &def);
+    for (int k = 0; k < 2; k++)
+      pose_point(scene_xpos(r, env, t + k, body), scene_xquat(r, env, t + k, body), def.ipos, at[k]);
+    for (int c = 0; c < 3; c++) p[c] += part[c] = def.mass * (at[1][c] - at[0][c]) / dt;
+    size += vec3_norm(part);
+  }
+  return size;
+}
+
+static void check_linear_momentum(abut_options options) {
+  enum { STEPS = 60 };
+  int64_t n = options.nenv;
+  double *q0 = malloc((size_t)n * 7 * BODIES * sizeof *q0), *v0 = malloc((size_t)n * 6 * BODIES * sizeof *v0);
+  abut_model *model = cloud();
+  REQUIRE(model && q0 && v0);
+  for (int64_t i = 0; i < n; i++) cloud_state(7 + (uint64_t)i, q0 + 7 * BODIES * i, v0 + 6 * BODIES * i);
+  scene_run *r = scene_rollout(model, options, STEPS, q0, v0, NULL);
+  REQUIRE(r);
+  for (int64_t i = 0; i < n; i++) {
+    double first[3], now[3], size = linear_momentum(model, r, i, 0, first), hardest = 0;
+    for (int64_t t = 1; t < STEPS; t++) {
+      linear_momentum(model, r, i, t, now);
+      for (int c = 0; c < 3; c++) CHECK_NEAR(now[c], first[c], 1e-9 * size);
+    }
+    for (int64_t t = 0; t < STEPS; t++)
+      for (int32_t p = 0; p < r->size.npair; p++) hardest = fmax(hardest, vec3_norm(scene_force(r, i, t, p)));
+    CHECK(hardest > 10); /* they met */
+  }
+  CHECK(scene_failed(r) == 0);
+  scene_run_free(r);
+  abut_model_destroy(model);
+  free(q0);
+  free(v0);
+}
+
+TEST(collisions_conserve_linear_momentum_local) { check_linear_momentum(cloud_options(test_quick() ? 2 : 16)); }
+
+TEST(collisions_conserve_linear_momentum_inverse) {
+  abut_options o = cloud_options(test_quick() ? 2 : 8);
+  o.contact = ABUT_CONTACT_INVERSE;
+  check_linear_momentum(o);
+}
+
+TEST(collisions_conserve_linear_momentum_vertex_friction) {
+  abut_options o = cloud_options(test_quick() ? 2 : 8);
+  o.friction_form = ABUT_FRICTION_VERTEX;
+  check_linear_momentum(o);
+}
+
+/* ---------------------------------------------------------------------------------------- pair by pair */
+
+/* Runs the stages of one step of one environment to convergence and stays there, so that the test can look at what
+ * every pair gave to its two bodies. */
+static int solve_step(worker *w, const double *qpos, const double *qvel) {
+  const abut_batch *b = w->batch;
+  const abut_kernels *k = b->kernels;
+  const step_params *p = &b->params;
+  lane_group *g = &w->g;
+  lane_load(w, p->at.qpos_t, 0, b->model->nq, (const char *)qpos);
+  lane_load(w, p->at.qvel, 0, b->model->nv, (const char *)qvel);
+  lane_parameters(w, 0, 0);
+  g->live = 1;
+  k->begin(p, g);
+  k->boxes(p, g, 0);
+  for (int32_t i = 0; i < b->model->npair; i++)
+    if (g->pair_want[i] & 1) slot_acquire(w, i, 1, 1);
+  slots_order(w);
+  k->start(p, g);
+  k->friction(p, g);
+  for (int it = 0; it < 100; it++) {
+    k->evaluate(p, g, 0);
+    if (g->converged & 1) return 1;
+    k->direction(p, g);
+    for (int half = 0; half < 60; half++) {
+      k->try_(p, g);
+      if (g->leaving & 1) return 0; /* a start is chosen that stays within its boxes */
+      if (g->accepted & 1) break;
+    }
+    k->accept(p, g);
+  }
+  return 0;
+}
+
+static void slot_values(const worker *w, int32_t slot, int32_t field, int n, double *out) {
+  const abut_batch *b = w->batch;
+  for (int i = 0; i < n; i++) out[i] = elem_get(b, slot_field(w, slot, field + i), 0);
+}
+static void work_values(const worker *w, int32_t field, int n, double *out) {
+  for (int i = 0; i < n; i++) out[i] = lane_get(w, field + i, 0);
+}
+
+/* Forces and moments about the world's origin of one part of a pair, both bodies together and their size. */
+typedef struct wrench_sum { double force[3], moment[3], force_size, moment_size; } wrench_sum;
+
+static void add_force(wrench_sum *s, const double x[3], const double f[3], double lever) {
+  double m[3];
+  vec3_cross(x, f, m);
+  for (int c = 0; c < 3; c++) {
+    s->force[c] += f[c];
+    s->moment[c] += m[c];
+  }
+  s->force_size += vec3_norm(f);
+  s->moment_size += lever * vec3_norm(f);
+}
+
+/* The frame that friction of this step is described in: origin, axes e1, e2, u. */
+typedef struct rub_frame { double c[3], axis[3][3], weight; } rub_frame;
+
+static rub_frame slot_frame(const worker *w, int32_t slot) {
+  rub_frame f;
+  double v[7];
+  slot_values(w, slot, w->batch->params.slot_at.plane_t, 7, v);
+  const double *n = v, sign = n[2] < 0 ? -1 : 1, a = -1 / (sign + n[2]), b = n[0] * n[1] * a;
+  double axes[3][3] = {{1 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]}, {b, sign + n[1] * n[1] * a, -n[1]}, {n[0], n[1], n[2]}};
+  memcpy(f.axis, axes, sizeof axes);
+  memcpy(f.c, v + 3, sizeof f.c);
+  f.weight = v[6];
+  return f;
+}
+
+/* Where a body carries a world point of the step's start. */
+static void carried(const worker *w, int32_t body, const double y[3], double out[3]) {
+  const work_layout *at = &w->batch->params.at;
+  double r0[9], x0[3], r1[9], x1[3], local[3] = {0};
+  work_values(w, at->xmat_t + 9 * body, 9, r0);
+  work_values(w, at->xpos_t + 3 * body, 3, x0);
+  work_values(w, at->xmat + 9 * body, 9, r1);
+  work_values(w, at->xpos + 3 * body, 3, x1);
+  for (int c = 0; c < 3; c++)
+    for (int d = 0; d < 3; d++) local[c] += r0[3 * d + c] * (y[d] - x0[d]);
+  for (int c = 0; c < 3; c++) out[c] = x1[c] + vec3_dot(r1 + 3 * c, local);
+}
+
+/* Friction of a pair from its definition (docs/contact.md), not from the kernel's sums: lagged has moments at the
+ * lagged points, moved at the points they were carried to. */
+static void friction_wrenches(const worker *w, int32_t slot, wrench_sum *lagged, wrench_sum *moved) {
+  const step_params *p = &w->batch->params;
+  const pair_info *pair = &p->pairs[w->g.slot_pair[slot]];
+  rub_frame frame = slot_frame(w, slot);
+  double z[3], scale = p->body_radius[pair->side[0].body];
+  slot_values(w, slot, p->slot_at.motion, 3, z);
+  for (int j = 0, i = 0; j < 2; j++) {
+    for (int m = 0; m < pair->side[j].pointnum; m++, i++) {
+      double q[4], y[3], to[3], f[3], r[2];
+      slot_values(w, slot, p->slot_at.point_t + 4 * i, 4, q);
+      for (int c = 0; c < 3; c++)
+        y[c] = frame.c[c] + q[0] * frame.axis[0][c] + q[1] * frame.axis[1][c] + q[2] * frame.axis[2][c];
+      carried(w, pair->side[j].body, y, to);
+      for (int c = 0; c < 3; c++) to[c] -= y[c];
+      r[0] = vec3_dot(frame.axis[0], to) / p->dt - z[0] + z[2] * q[1];
+      r[1] = vec3_dot(frame.axis[1], to) / p->dt - z[1] - z[2] * q[0];
+      double size = q[3] / p->dt / sqrt(r[0] * r[0] + r[1] * r[1] + p->slip * p->slip);
+      for (int c = 0; c < 3; c++) {
+        f[c] = size * (r[0] * frame.axis[0][c] + r[1] * frame.axis[1][c]);
+        to[c] += y[c];
+      }
+      add_force(lagged, y, f, scale);
+      add_force(moved, to, f, scale);
+    }
+  }
+}
+
+/* All of a pair: what the kernel hands to both bodies. */
+static wrench_sum total_wrench(const worker *w, int32_t slot) {
+  const step_params *p = &w->batch->params;
+  const pair_info *pair = &p->pairs[w->g.slot_pair[slot]];
+  wrench_sum sum = {0};
+  for (int j = 0; j < 2; j++) {
+    double f[3], phi[9], x[3];
+    slot_values(w, slot, p->slot_at.force + 3 * j, 3, f);
+    slot_values(w, slot, p->slot_at.phi + 9 * j, 9, phi);
+    work_values(w, p->at.xpos + 3 * pair->side[j].body, 3, x);
+    add_force(&sum, x, f, p->body_radius[pair->side[j].body]);
+    double own[3] = {phi[7] - phi[5], phi[2] - phi[6], phi[3] - phi[1]};
+    for (int c = 0; c < 3; c++) sum.moment[c] += own[c];
+  }
+  return sum;
+}
+
+/* Returns 1 if the pair is in contact. */
+static int check_pair(const worker *w, int32_t slot) {
+  wrench_sum all = total_wrench(w, slot), lagged = {0}, moved = {0};
+  if (all.force_size < 1e-3) return 0;
+  friction_wrenches(w, slot, &lagged, &moved);
+  CHECK(lagged.force_size > 1e-3 * all.force_size); /* friction at work */
+  for (int c = 0; c < 3; c++) {
+    CHECK_NEAR(all.force[c], 0, 1e-9 * all.force_size);
+    CHECK_NEAR(lagged.force[c], 0, 1e-9 * all.force_size);
+    CHECK_NEAR(lagged.moment[c], 0, 1e-9 * all.moment_size);
+    CHECK_NEAR(all.moment[c] - moved.moment[c], 0, 1e-9 * all.moment_size);
+  }
+  return 1;
+}
+
+/* Steps that meet in contact, from rollouts that got there by themselves. */
+static void check_pairs(abut_options options) {
+  abut_model *model = cloud();
+  double q0[7 * BODIES], v0[6 * BODIES];
+  int pairs = 0;
+  REQUIRE(model);
+  for (uint64_t seed = 1; seed <= 4; seed++) {
+    cloud_state(seed, q0, v0);
+    scene_run *r = scene_rollout(model, options, 30, q0, v0, NULL);
+    REQUIRE(r);
+    worker w;
+    CHECK_STATUS(worker_create(r->batch, &w), ABUT_OK);
+    for (int64_t t = 5; t < 30; t++) {
+      if (!(r->gap[t - 1] < 1e-3)) continue;
+      CHECK(solve_step(&w, scene_qpos(r, 0, t), scene_qvel(r, 0, t)));
+      for (int32_t i = 0; i < w.g.nslot; i++) pairs += check_pair(&w, w.g.order[i]);
+      slots_release(&w, 1);
+    }
+    worker_destroy(&w);
+    scene_run_free(r);
+  }
+  CHECK(pairs >= 10);
+  abut_model_destroy(model);
+}
+
+TEST(forces_of_a_pair_are_equal_and_opposite_local) { check_pairs(cloud_options(1)); }
+
+TEST(forces_of_a_pair_are_equal_and_opposite_inverse) {
+  abut_options o = cloud_options(1);
+  o.contact = ABUT_CONTACT_INVERSE;
+  check_pairs(o);
+}
