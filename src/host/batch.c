@@ -90,6 +90,15 @@ static int64_t state_bytes(const abut_batch *b) {
 static int64_t step_bytes(const abut_batch *b) {
   return b->kernels->elem_size * (int64_t)(b->model->nq + b->model->nv) + record_bytes(b);
 }
+/* What the record of a rollout keeps of its start. */
+static int64_t start_bytes(const abut_batch *b) {
+  return b->kernels->elem_size * (int64_t)b->model->nq + record_bytes(b) + (int64_t)sizeof(int64_t);
+}
+/* a + b c, INT64_MAX where that is too large. */
+static int64_t bytes_add(int64_t a, int64_t b, int64_t c) {
+  int64_t r;
+  return __builtin_mul_overflow(b, c, &r) || __builtin_add_overflow(a, r, &r) ? INT64_MAX : r;
+}
 
 abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep, int64_t *bytes_per_env,
                               int64_t *bytes_total) {
@@ -101,10 +110,9 @@ abut_status abut_batch_memory(const abut_model *model, const abut_options *optio
   b.capacity = initial_capacity(model, &b.options);
   ABUT_TRY(params_create(model, &b.options, &b.params));
   int64_t workers = b.options.threads * worker_bytes(&b.params, b.kernels, b.capacity);
-  int64_t per_env = 2 * state_bytes(&b) + step_bytes(&b);
-  int64_t total = b.options.nenv * (2 * state_bytes(&b) + nstep * step_bytes(&b)) + workers;
-  if (bytes_per_env) *bytes_per_env = per_env + workers / b.options.nenv;
-  if (bytes_total) *bytes_total = total;
+  int64_t record = nstep > 0 ? bytes_add(start_bytes(&b), nstep, step_bytes(&b)) : 0;
+  if (bytes_per_env) *bytes_per_env = 2 * state_bytes(&b) + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
+  if (bytes_total) *bytes_total = bytes_add(workers, b.options.nenv, bytes_add(2 * state_bytes(&b), 1, record));
   params_destroy(&b.params);
   return ABUT_OK;
 }

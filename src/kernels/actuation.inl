@@ -78,8 +78,10 @@ FN actuator_line actuator_at(const step_params *k, const real *w, int a, real q,
 FN curve saturate(real x, elem lo, elem hi) {
   real width = splat(K(0.01) * (hi - lo)), one = splat(1);
   real half = K(0.5) * width;
-  curve up = curve_ramp(one, x - lo + half, width), down = curve_ramp(one, x - hi + half, width);
-  curve c = {up.e - down.e + (x - lo) * lo, up.g - down.g + lo, up.h - down.h};
+  real in = rmin(rmax(x, lo - half), hi + half); /* beyond, e is a line: squares there would cancel */
+  curve up = curve_ramp(one, in - lo + half, width), down = curve_ramp(one, in - hi + half, width);
+  curve c = {up.e - down.e + (in - lo) * lo, up.g - down.g + lo, up.h - down.h};
+  c.e = c.e + c.g * (x - in);
   return c;
 }
 

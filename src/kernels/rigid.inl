@@ -165,6 +165,8 @@ FN void inertia_accumulate(const step_params *k, real *w, int b) {
   phi = mat_sub(phi, outer(g, c));
   add_vec(&AT(W(body_force), 3 * b), f);
   add_mat(&AT(W(body_phi), 9 * b), phi);
+  real turning = rmax(max_abs(phi.r0), rmax(max_abs(phi.r1), max_abs(phi.r2)));
+  AT(W(noise), 0) = AT(W(noise), 0) + max_abs(f) * max_abs(get_vec(&AT(W(xpos), 3 * b))) + turning;
   mat3 s = mat_matt(mat_mat(r, q.s), r);
   real tr = trace(s), *block = &AT(W(body_k), 21 * b);
   real ww[6] = {tr - s.r0.x, -s.r1.x, tr - s.r1.y, -s.r2.x, -s.r2.y, tr - s.r2.z};

@@ -34,7 +34,7 @@ typedef struct abut_kernels {
   void (*reverse)(const step_params *, lane_group *);
   void (*reverse_start)(const step_params *, lane_group *);
   void (*query_plane)(query_block *);
-  double (*bench_plane)(int which, int rounds, void *memory); /* 0 joint, 1 warm, 2 cold: seconds per pair */
+  void (*bench_plane)(int which, int blocks, void *memory); /* bench.inl */
 } abut_kernels;
 
 /* The widest instance that this processor runs. dtype: ABUT_F64 or ABUT_F32. isa NULL: best; else by name. */

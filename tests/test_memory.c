@@ -1,0 +1,165 @@
+/* test_memory.c: what a batch allocates, and when. This executable is linked with --wrap, so that every allocation of
+ * the library passes through the counters below; those of the C library itself (thread stacks) do not. */
+#include "rollout.h"
+#include <malloc.h>
+#include <stdio.h>
+
+static int64_t calls, live; /* allocations so far; bytes that are allocated now */
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *p, size_t n);
+void *__real_aligned_alloc(size_t alignment, size_t n);
+void __real_free(void *p);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *p, size_t n);
+void *__wrap_aligned_alloc(size_t alignment, size_t n);
+void __wrap_free(void *p);
+
+static void *counted(void *p) {
+  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&live, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED);
+  return p;
+}
+static void released(void *p) {
+  if (p) __atomic_sub_fetch(&live, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED);
+}
+void *__wrap_malloc(size_t n) { return counted(__real_malloc(n)); }
+void *__wrap_calloc(size_t n, size_t size) { return counted(__real_calloc(n, size)); }
+void *__wrap_aligned_alloc(size_t alignment, size_t n) { return counted(__real_aligned_alloc(alignment, n)); }
+void *__wrap_realloc(void *p, size_t n) {
+  released(p);
+  return counted(__real_realloc(p, n));
+}
+void __wrap_free(void *p) {
+  released(p);
+  __real_free(p);
+}
+
+/* Bytes of a batch after creation and with a record of nstep steps, against the estimate. */
+static void check_estimate(const char *path, abut_options o, int64_t nstep) {
+  scene s;
+  REQUIRE(scene_load(path, &s));
+  int64_t per_env, total, recorded, before = live;
+  CHECK_STATUS(abut_batch_memory(s.model, &o, 0, &per_env, &total), ABUT_OK);
+  CHECK_STATUS(abut_batch_memory(s.model, &o, nstep, &per_env, &recorded), ABUT_OK);
+  CHECK(live == before); /* an estimate allocates nothing that it keeps */
+  abut_batch *b = batch_of(&s, &o);
+  REQUIRE(b);
+  int64_t created = live - before;
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = nstep;
+  args.record = 1;
+  abut_rollout_result result;
+  CHECK_STATUS(abut_rollout(b, &args, &result, NULL, NULL), ABUT_OK);
+  CHECK(result.reruns == 0);
+  int64_t with_record = live - before;
+  CHECK_REL((double)created, (double)total, 0.02);
+  CHECK_REL((double)with_record, (double)recorded, 0.02);
+  CHECK(per_env * o.nenv >= total);
+  abut_batch_destroy(b);
+  CHECK(live == before);
+  scene_free(&s);
+}
+
+TEST(memory_is_as_estimated) {
+  abut_options o = test_options(500);
+  check_estimate("scenes/stack5.abut", o, 20);
+  check_estimate("scenes/ant_box.abut", o, 20);
+  o.dtype = ABUT_F32;
+  o.threads = 2;
+  check_estimate("scenes/ant_box.abut", o, 20);
+  o.contact = ABUT_CONTACT_INVERSE;
+  o.stiffness = 1e-9;
+  check_estimate("scenes/incline.abut", o, 5);
+}
+
+/* The estimate grows with what it is asked about. */
+TEST(memory_estimate_is_monotonic) {
+  scene s;
+  REQUIRE(scene_load("scenes/ant_box.abut", &s));
+  int64_t a, b;
+  abut_options o = test_options(100);
+  CHECK_STATUS(abut_batch_memory(s.model, &o, 10, NULL, &a), ABUT_OK);
+  CHECK_STATUS(abut_batch_memory(s.model, &o, 11, NULL, &b), ABUT_OK);
+  CHECK(b > a);
+  o.nenv = 101;
+  CHECK_STATUS(abut_batch_memory(s.model, &o, 10, NULL, &b), ABUT_OK);
+  CHECK(b > a);
+  o.nenv = 100;
+  o.dtype = ABUT_F32;
+  CHECK_STATUS(abut_batch_memory(s.model, &o, 10, NULL, &b), ABUT_OK);
+  CHECK(b < a);
+  o.nenv = (int64_t)1 << 40;
+  CHECK_STATUS(abut_batch_memory(s.model, &o, INT64_MAX, NULL, &b), ABUT_OK);
+  CHECK(b == INT64_MAX); /* more than can be said */
+  CHECK_STATUS(abut_batch_memory(s.model, &o, -1, NULL, &b), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(abut_batch_memory(NULL, &o, 1, NULL, &b), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(abut_batch_memory(s.model, NULL, 1, NULL, &b), ABUT_ERROR_ARGUMENT);
+  scene_free(&s);
+}
+
+static int64_t calls_of(abut_batch *b, run *r) {
+  int64_t before = calls;
+  run_go(r, b);
+  return calls - before;
+}
+
+/* A rollout that does not record allocates nothing but its threads' handles, however long, wide or hard it is. */
+TEST(rollout_allocates_nothing) {
+  const char *const paths[] = {"scenes/stack5.abut", "scenes/ant_box.abut", "scenes/pile.abut"};
+  for (int i = 0; i < 3; i++) {
+    scene s;
+    REQUIRE(scene_load(paths[i], &s));
+    for (int32_t threads = 1; threads <= 2; threads++) {
+      abut_options o = test_options(test_quick() ? 20 : 60);
+      o.threads = threads;
+      o.pair_capacity = s.n.npair;
+      abut_batch *b = batch_of(&s, &o);
+      run first, again;
+      run_create(&first, &s, &o, 3);
+      run_create(&again, &s, &o, 30);
+      again.args.kick = 0.02;
+      run_go(&first, b); /* separates what touches at the start */
+      int64_t live_before = live, count = calls_of(b, &again);
+      if (count > 2) test_fail(__FILE__, __LINE__, "%s, %d threads: %lld allocations", paths[i], threads, (long long)count);
+      CHECK(live == live_before);
+      run_free(&first);
+      run_free(&again);
+      abut_batch_destroy(b);
+    }
+    scene_free(&s);
+  }
+}
+
+/* A record is kept and used again by the next rollout that is not longer. */
+TEST(record_is_reused) {
+  scene s;
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  abut_options o = test_options(50);
+  abut_batch *b = batch_of(&s, &o);
+  run r;
+  run_create(&r, &s, &o, 10);
+  r.args.record = 1;
+  run_go(&r, b);
+  int64_t held = live;
+  CHECK(calls_of(b, &r) <= 2);
+  CHECK(live == held);
+  run_free(&r);
+  abut_batch_destroy(b);
+  scene_free(&s);
+}
+
+/* More environments than there is memory: refused before anything is allocated, with both numbers. */
+TEST(more_environments_than_memory) {
+  scene s;
+  REQUIRE(scene_load("scenes/ant_box.abut", &s));
+  abut_batch *b = (abut_batch *)&s;
+  abut_options o = test_options((int64_t)1 << 36);
+  int64_t before = live;
+  CHECK_STATUS(abut_batch_create(s.model, &o, &b), ABUT_ERROR_MEMORY);
+  CHECK(b == NULL && live == before);
+  CHECK(strstr(abut_error_message(), "68719476736 environments need") && strstr(abut_error_message(), "GiB"));
+  scene_free(&s);
+}
