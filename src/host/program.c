@@ -196,6 +196,12 @@ static uint32_t fill_lanes(worker *w, program_io *io) {
   return began;
 }
 
+/* Where this lane's velocity will be committed; until then it keeps the one before the kick. */
+static char *next_velocity(const worker *w, int lane) {
+  const abut_batch *b = w->batch;
+  return b->next.qvel + (size_t)(w->env[lane] * b->model->nv) * elem_size(b);
+}
+
 /* Controls and kicks of the step that a lane begins. */
 static void load_step(worker *w, program_io *io, int lane) {
   abut_batch *b = w->batch;
@@ -203,6 +209,7 @@ static void load_step(worker *w, program_io *io, int lane) {
   const work_layout *at = &b->params.at;
   int64_t env = w->env[lane], step = w->step[lane];
   if (a->ctrl) lane_load(w, at->ctrl, lane, b->model->nu, input_row(io, a->ctrl, env, step, b->model->nu));
+  if (a->kick > 0) lane_store(w, at->qvel, lane, b->model->nv, next_velocity(w, lane));
   for (int32_t i = 0; a->kick > 0 && i < b->model->nv; i++) {
     double u = 2 * hash_uniform(a->kick_seed, (uint64_t)env, (uint64_t)step, (uint64_t)i) - 1;
     lane_set(w, at->qvel + i, lane, lane_get(w, at->qvel + i, lane) + a->kick * u);
@@ -325,8 +332,11 @@ static void progress_report(const worker *w, program_io *io) {
 }
 
 static void freeze_lanes(worker *w, program_io *io, uint32_t lanes, uint32_t status) {
-  for (int lane = 0; lane < w->batch->kernels->lanes; lane++)
-    if (lanes & (1u << lane)) freeze(w, io, lane, status);
+  for (int lane = 0; lane < w->batch->kernels->lanes; lane++) {
+    if (!(lanes & (1u << lane))) continue;
+    if (io->args->kick > 0) lane_load(w, w->batch->params.at.qvel, lane, w->batch->model->nv, next_velocity(w, lane));
+    freeze(w, io, lane, status);
+  }
 }
 
 /* Lanes that stop iterating without meeting the tolerance. */

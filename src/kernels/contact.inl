@@ -57,10 +57,10 @@ FN void put_row(real *p, row12 r) {
 typedef struct pair_block { block6 own[2]; mat3 ww, wv, vw, vv; } pair_block;
 
 FN void block_rank1(block6 *b, real c, vec3 w, vec3 v) {
-  vec3 cw = scale(c, w), cv = scale(c, v);
-  b->ww = mat_add(b->ww, outer(cw, w));
+  vec3 cw = scale(c, w);
+  b->ww = sym_outer(b->ww, cw, w);
   b->wv = mat_add(b->wv, outer(cw, v));
-  b->vv = mat_add(b->vv, outer(cv, v));
+  b->vv = sym_outer(b->vv, scale(c, v), v);
 }
 FN void pair_rank1(pair_block *b, int both, real c, row12 r) {
   block_rank1(&b->own[0], c, r.w[0], r.v[0]);
@@ -79,20 +79,21 @@ FN void pair_rank1(pair_block *b, int both, real c, row12 r) {
 FN void eliminate(int n, int nl, int nd, const real *kk, const real *g, row12 *b, int both, real *rows, pair_block *block,
                   row12 *pull) {
   real l[10], d[4], y[4];
+  int sides = both ? 2 : 1;
   plane_factor(n, kk, l, d);
   for (int i = 0; i < n; i++) y[i] = g[i];
   plane_solve_lower(n, l, d, y);
   for (int i = 0; i < n; i++) {
     row12 r = b[i];
-    for (int j = 0; j < 2; j++) { r.w[j] = scale(d[i], r.w[j]); r.v[j] = scale(d[i], r.v[j]); }
+    for (int j = 0; j < sides; j++) { r.w[j] = scale(d[i], r.w[j]); r.v[j] = scale(d[i], r.v[j]); }
     for (int m = 0; m < i; m++) {
       real c = -l[i * (i + 1) / 2 + m];
-      for (int j = 0; j < 2; j++) { r.w[j] = axpy(c, b[m].w[j], r.w[j]); r.v[j] = axpy(c, b[m].v[j], r.v[j]); }
+      for (int j = 0; j < sides; j++) { r.w[j] = axpy(c, b[m].w[j], r.w[j]); r.v[j] = axpy(c, b[m].v[j], r.v[j]); }
     }
-    real c = splat(1) / l[i * (i + 1) / 2 + i];
-    for (int j = 0; j < 2; j++) { b[i].w[j] = scale(c, r.w[j]); b[i].v[j] = scale(c, r.v[j]); }
+    real c = inverse(l[i * (i + 1) / 2 + i]);
+    for (int j = 0; j < sides; j++) { b[i].w[j] = scale(c, r.w[j]); b[i].v[j] = scale(c, r.v[j]); }
     pair_rank1(block, both, splat(-1), b[i]);
-    for (int j = 0; j < 2; j++) {
+    for (int j = 0; j < sides; j++) {
       pull->w[j] = axpy(-y[i], b[i].w[j], pull->w[j]);
       pull->v[j] = axpy(-y[i], b[i].v[j], pull->v[j]);
     }
@@ -117,18 +118,20 @@ FN void back_substitute(int n, int nl, int nd, const real *rows, const twist6 t[
   plane_solve_upper(n, l, s, d);
 }
 
-/* Normal part of one side in world axes about its body's origin, seen from which c is at r. */
+/* Normal part of one side in world axes about its body's origin, seen from which c is at r. The block is that of the
+ * points' weighted mean, one row tau = (torque arm, u), plus their spread about it, which only turns. */
 FN void normal_world(const plane_terms *t, int j, mat3 f, vec3 r, vec3 *force, mat3 *phi, block6 *block) {
   vec3 e1 = f.r0, e2 = f.r1, u = f.r2;
   *force = scale(t->f0[j], u);
   *phi = outer(u, axpy(t->f0[j], r, mat_tvec(f, t->f1[j])));
-  block6 b;
-  mat3 cross12 = outer(e1, e2);
-  b.ww = mat_add(mat_scale(t->h22[j], outer(e1, e1)), mat_scale(t->h11[j], outer(e2, e2)));
-  b.ww = mat_sub(b.ww, mat_scale(t->h12[j], mat_add(cross12, mat_t(cross12))));
-  b.wv = outer(sub(scale(t->h1[j].y, e1), scale(t->h1[j].x, e2)), u);
-  b.vv = mat_scale(t->h0[j], outer(u, u));
-  *block = block_shift(b, r);
+  real inv = inverse(rmax(t->h0[j], splat(ELEM_TINY))), m1 = t->h1[j].x * inv, m2 = t->h1[j].y * inv;
+  real s11 = t->h11[j] - m1 * t->h1[j].x, s12 = t->h12[j] - m1 * t->h1[j].y, s22 = t->h22[j] - m2 * t->h1[j].y;
+  vec3 a1 = axpy(s22, e1, scale(-s12, e2)), a2 = axpy(s11, e2, scale(-s12, e1));
+  vec3 arm = add(axpy(m2, e1, scale(-m1, e2)), cross(r, u));
+  block->ww = sym_outer(sym_outer(sym_zero(), a1, e1), a2, e2);
+  block->wv = mat_zero();
+  block->vv = sym_zero();
+  block_rank1(block, t->h0[j], arm, u);
 }
 
 typedef struct contact_frame { /* what both parts of a pair need */
@@ -207,19 +210,20 @@ FN void contact_normal(const contact_frame *c, plane_state p, real *slot_rows, c
   vec3 arm[2];
   for (int j = 0; j < 2; j++) {
     arm[j] = sub(p.c, c->x[j]);
-    if (j && half) break;
+    if (j && !both) break;
     normal_world(&t, j, f, arm[j], &sum->force[j], &sum->phi[j], &sum->block.own[j]);
   }
   if (half) return;
   int np = plane_unknowns(&c->br);
   row12 rows[4];
+  for (int i = 0; i < np; i++) rows[i] = row_zero();
   for (int i = 0; i < np; i++)
-    for (int j = 0; j < 2; j++)
+    for (int j = 0; j < (both ? 2 : 1); j++)
       row_side(&rows[i], j, f, arm[j], vec(t.b[j][i][0], t.b[j][i][1], t.b[j][i][2]),
                vec(t.b[j][i][3], t.b[j][i][4], t.b[j][i][5]));
   if (c->br.kind == BARRIER_INVERSE) {
-    row12 g;
-    for (int j = 0; j < 2; j++)
+    row12 g = row_zero();
+    for (int j = 0; j < (both ? 2 : 1); j++)
       row_side(&g, j, f, arm[j], vec(t.f1[j].y, -t.f1[j].x, zero()), vec(zero(), zero(), t.f0[j]));
     pair_rank1(&sum->block, both, t.curl, g);
   }
@@ -248,6 +252,7 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     friction_view(f, c_t, get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c->r[j], c->x[j], &a, &b);
     friction_side_terms(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a, b, z, on,
                         exact, &t, &t.side[j]);
+    if (j && !both) break;
     friction_world(&t.side[j], f, arm, &force, &phi, &block);
     sum->force[j] = add(sum->force[j], force);
     sum->phi[j] = mat_add(sum->phi[j], phi);
@@ -267,7 +272,7 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
 }
 
 FN contact_sum contact_zero(void) {
-  block6 none = {mat_zero(), mat_zero(), mat_zero()};
+  block6 none = {sym_zero(), mat_zero(), sym_zero()};
   contact_sum s = {zero(), zero(), zero(), zero(), {vec_zero(), vec_zero()}, {mat_zero(), mat_zero()},
                    {{none, none}, mat_zero(), mat_zero(), mat_zero(), mat_zero()}, row_zero()};
   return s;
@@ -277,7 +282,7 @@ FN void put_sel(real *p, int n, mask on) { for (int i = 0; i < n; i++) AT(p, i) 
 
 /* Evaluates one slot at the iterate: writes force, phi, block, pull, rows, gap, energy; returns the pair's energy
  * and raises the residual. exact: friction's true Hessian (reverse pass). Lanes outside `on` write zeros. */
-KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on, int exact) {
+KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on, int all_on, int exact) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat));
   contact_sum sum = contact_zero();
   plane_state p = c.pair->halfspace ? halfspace_plane(c.pair, get_vec(&AT(SLOT_AT(s, plane), 3)))
@@ -300,10 +305,12 @@ KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, 
   put_mat(&AT(SLOT_AT(s, block), 60), sum.block.vw);
   put_mat(&AT(SLOT_AT(s, block), 69), sum.block.vv);
   put_row(SLOT_AT(s, pull), sum.pull);
-  put_sel(SLOT_AT(s, force), 6, on);
-  put_sel(SLOT_AT(s, phi), 18, on);
-  put_sel(SLOT_AT(s, block), 78, on);
-  put_sel(SLOT_AT(s, pull), 12, on);
+  if (!all_on) {
+    put_sel(SLOT_AT(s, force), 6, on);
+    put_sel(SLOT_AT(s, phi), 18, on);
+    put_sel(SLOT_AT(s, block), 78, on);
+    put_sel(SLOT_AT(s, pull), 12, on);
+  }
   real lever = splat(K(k->body_radius[c.pair->side[0].body] + k->body_radius[c.pair->side[1].body])) + norm(sub(c.x[0], p.c));
   AT(W(noise), 0) = AT(W(noise), 0) + sel(on, max_abs(sum.force[0]) * lever, zero());
   AT(W(residual), 0) = sel(on, rmax(AT(W(residual), 0), sum.residual), AT(W(residual), 0));

@@ -74,7 +74,7 @@ FN real friction_side_value(const step_params *k, const real *points, int num, m
     vec3 y = get_vec(&AT(points, POINT * i));
     friction_slip(y, add(mat_vec(a, y), b), idt, z, &r1, &r2);
     real rr = r1 * r1 + r2 * r2;
-    value = value + w * rr / (root(rr + e * e) + e);
+    value = value + w * rr * inverse(root(rr + e * e) + e);
   }
   return value;
 }
@@ -118,10 +118,10 @@ FN void friction_point(friction_terms *t, friction_side *q, vec3 y, vec3 to, rea
 
 /* The dual after slip went from old to r: lambda of the linearised |r| lambda = r, cut to length 1. */
 FN void friction_dual(real old1, real old2, real r1, real r2, elem e, real *l1, real *l2) {
-  real iq = splat(1) / root(old1 * old1 + old2 * old2 + e * e);
+  real iq = inverse(root(old1 * old1 + old2 * old2 + e * e));
   real along = (old1 * (r1 - old1) + old2 * (r2 - old2)) * iq;
   real a = (r1 - *l1 * along) * iq, b = (r2 - *l2 * along) * iq;
-  real cut = splat(1) / rmax(splat(1), root(a * a + b * b));
+  real cut = inverse(rmax(splat(1), root(a * a + b * b)));
   *l1 = a * cut;
   *l2 = b * cut;
 }
@@ -136,7 +136,7 @@ FN void friction_side_terms(const step_params *k, real *points, int num, mat3 a,
     if (!any(gt(w, zero()))) continue;
     vec3 y = get_vec(point), to = add(mat_vec(a, y), b);
     friction_slip(y, to, idt, z, &r1, &r2);
-    real rr = r1 * r1 + r2 * r2, len = root(rr + e * e), il = splat(1) / len, wi = w * il;
+    real rr = r1 * r1 + r2 * r2, len = root(rr + e * e), il = inverse(len), wi = w * il;
     real l1 = r1 * il, l2 = r2 * il;
     if (!exact) {
       l1 = AT(point, 4);
@@ -147,7 +147,7 @@ FN void friction_side_terms(const step_params *k, real *points, int num, mat3 a,
       AT(point, 6) = sel(on, r1, AT(point, 6));
       AT(point, 7) = sel(on, r2, AT(point, 7));
     }
-    t->value = t->value + w * rr / (len + e);
+    t->value = t->value + w * rr * inverse(len + e);
     friction_point(t, q, y, to, idt, wi * r1, wi * r2, wi * (K(1) - l1 * r1 * il),
                    wi * (K(-0.5) * (l1 * r2 + l2 * r1) * il), wi * (K(1) - l2 * r2 * il));
   }
@@ -185,14 +185,18 @@ FN void friction_spin_terms(const step_params *k, real weight, real omega, real 
 
 /* The side's terms in world axes about a body origin from which c_t is seen at r. */
 FN void friction_world(const friction_side *q, mat3 f, vec3 r, vec3 *force, mat3 *phi, block6 *block) {
-  real z = zero();
-  mat3 ft = mat_t(f);
-  *force = axpy(q->f1, f.r0, scale(q->f2, f.r1));
-  *phi = mat_add(mat_mat(mat_mat(ft, mat(q->p1, q->p2, vec_zero())), f), outer(*force, r));
-  mat3 ww = mat(vec(q->s[0], q->s[1], q->s[3]), vec(q->s[1], q->s[2], q->s[4]), vec(q->s[3], q->s[4], q->s[5]));
-  mat3 wv = mat(vec(q->s[6], q->s[10], z), vec(q->s[7], q->s[11], z), vec(q->s[8], q->s[12], z));
-  mat3 vv = mat(vec(q->s[9], q->s[13], z), vec(q->s[13], q->s[14], z), vec_zero());
-  block6 b = {mat_mat(mat_mat(ft, ww), f), mat_mat(mat_mat(ft, wv), f), mat_mat(mat_mat(ft, vv), f)};
+  vec3 e1 = f.r0, e2 = f.r1, u = f.r2;
+  *force = axpy(q->f1, e1, scale(q->f2, e2));
+  vec3 y1 = add(mat_tvec(f, q->p1), scale(q->f1, r)), y2 = add(mat_tvec(f, q->p2), scale(q->f2, r));
+  *phi = mat_add(outer(e1, y1), outer(e2, y2));
+  const real *s = q->s; /* rows: w1, w2, w3, v1, v2 */
+  vec3 a1 = axpy(s[0], e1, axpy(s[1], e2, scale(s[3], u))), a2 = axpy(s[1], e1, axpy(s[2], e2, scale(s[4], u)));
+  vec3 a3 = axpy(s[3], e1, axpy(s[4], e2, scale(s[5], u)));
+  vec3 c1 = axpy(s[6], e1, axpy(s[7], e2, scale(s[8], u))), c2 = axpy(s[10], e1, axpy(s[11], e2, scale(s[12], u)));
+  vec3 v1 = axpy(s[9], e1, scale(s[13], e2)), v2 = axpy(s[13], e1, scale(s[14], e2));
+  block6 b;
+  b.ww = sym_outer(sym_outer(sym_outer(sym_zero(), a1, e1), a2, e2), a3, u);
+  b.wv = mat_add(outer(c1, e1), outer(c2, e2));
+  b.vv = sym_outer(sym_outer(sym_zero(), v1, e1), v2, e2);
   *block = block_shift(b, r);
 }
-

@@ -154,6 +154,18 @@ FN real rabs(real a) { return rmax(a, -a); }
 /* false for NaN and infinities */
 FN mask finite(real a) { return lt(rabs(a), splat(K(ELEM_HUGE))); }
 
+/* 1/x. Where the processor has a fast estimate, two Newton steps on it (last bit may differ from the division); the
+ * strict build divides. */
+#if defined(__AVX512F__) && ABUT_LANES > 1 && ABUT_REAL == 64 && !defined(ABUT_STRICT)
+FN real inverse(real x) {
+  real r = (real)_mm512_rcp14_pd(V(x));
+  r = r + r * (K(1) - x * r);
+  return r + r * (K(1) - x * r);
+}
+#else
+FN real inverse(real x) { return splat(1) / x; }
+#endif
+
 /* Fields of a lane group lie one after the other; on the GPU the 32 environments of a tile interleave. */
 #ifdef __CUDACC__
 #define LANE_STRIDE 32

@@ -69,7 +69,7 @@ FN real weight_at(const point_set *set, int m) { return set->own ? AT(set->own, 
 
 /* P(x), P'(x), P''(x) for x > 0. inverse: 1/x. local: (x-s)^4/x^5 below s, else 0. */
 FN void barrier_at(const barrier *br, real x, real *p, real *dp, real *ddp) {
-  real i = splat(1) / x;
+  real i = inverse(x);
   if (br->kind == BARRIER_INVERSE) {
     *p = i;
     *dp = -i * i;
@@ -83,7 +83,7 @@ FN void barrier_at(const barrier *br, real x, real *p, real *dp, real *ddp) {
   }
 }
 FN real barrier_value(const barrier *br, real x) {
-  real i = splat(1) / x;
+  real i = inverse(x);
   if (br->kind == BARRIER_INVERSE) return i;
   real q = rmin(x - br->reach, zero()) * i, q2 = q * q;
   return q2 * q2 * i;

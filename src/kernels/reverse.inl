@@ -96,7 +96,7 @@ FN void reverse_rhs(const step_params *k, real *w, real *slots, const lane_group
     const real *block = SLOT_AT(s, block);
     block6 own = get_block(block);
     if (pair->side[0].moves) {
-      twist6 pull = {mat_vec(own.wv, f), mat_vec(own.vv, f)};
+      twist6 pull = {mat_vec(own.wv, f), sym_vec(own.vv, f)};
       add_twist(&AT(W(body_pull), 6 * pair->side[0].body), pull);
     }
     if (pair->side[1].moves) {
@@ -116,7 +116,7 @@ FN void inertia_vjp(const step_params *k, real *w, int b) {
   twist6 l = get_twist(&AT(W(body_step), 6 * b));
   elem i2 = K(1 / (k->dt * k->dt));
   mat3 r = get_mat(&AT(W(xmat), 9 * b)), r_t = get_mat(&AT(W(xmat_t), 9 * b)), hat_r = get_mat(&AT(W(xmat_hat), 9 * b));
-  mat3 turn = mat_mat(hat(l.w), r); /* d T along lambda */
+  mat3 turn = hat_mat(l.w, r); /* d T along lambda */
   vec3 gx = scale(splat(i2), axpy(q.m, l.v, mat_vec(turn, q.mc)));
   mat3 gr = mat_scale(splat(i2), mat_add(mat_mat(turn, q.s), outer(l.v, q.mc)));
   add_vec(&AT(W(bar_force), 3 * b), scale(splat(2), gx));

@@ -177,35 +177,31 @@ FN void inertia_accumulate(const step_params *k, real *w, int b) {
   AT(block, 20) = AT(block, 20) + i2 * q.m;
 }
 
-/* 6x6 block: W (rotation, lower triangle), C (rotation rows, translation columns), V (translation, lower). */
-typedef struct block6 { mat3 ww, wv, vv; } block6;
-FN mat3 get_sym(const real *p) {
-  return mat(vec(AT(p, 0), AT(p, 1), AT(p, 3)), vec(AT(p, 1), AT(p, 2), AT(p, 4)), vec(AT(p, 3), AT(p, 4), AT(p, 5)));
-}
-FN void put_sym(real *p, mat3 m) {
-  AT(p, 0) = m.r0.x; AT(p, 1) = m.r1.x; AT(p, 2) = m.r1.y;
-  AT(p, 3) = m.r2.x; AT(p, 4) = m.r2.y; AT(p, 5) = m.r2.z;
-}
+/* 6x6 block: W (rotation), C (rotation rows, translation columns), V (translation). */
+typedef struct block6 { sym3 ww; mat3 wv; sym3 vv; } block6;
 FN block6 get_block(const real *p) {
   block6 k = {get_sym(p), get_mat(&AT(p, 6)), get_sym(&AT(p, 15))};
   return k;
 }
 FN void put_block(real *p, block6 k) { put_sym(p, k.ww); put_mat(&AT(p, 6), k.wv); put_sym(&AT(p, 15), k.vv); }
 FN block6 block_add(block6 a, block6 b) {
-  block6 k = {mat_add(a.ww, b.ww), mat_add(a.wv, b.wv), mat_add(a.vv, b.vv)};
+  block6 k = {sym_add(a.ww, b.ww), mat_add(a.wv, b.wv), sym_add(a.vv, b.vv)};
   return k;
 }
-/* The block about an origin from which the old origin is seen at r: v_old = v + w x r. */
+/* The block about an origin from which the old origin is seen at r: v_old = v + w x r, so
+ * W' = W + [r] C^T + C [r]^T + [r] V [r]^T, C' = C + [r] V. */
 FN block6 block_shift(block6 k, vec3 r) {
-  mat3 h = hat(r), hv = mat_mat(h, k.vv), hc = mat_matt(h, k.wv); /* [r] V, [r] C^T */
+  mat3 hv = hat_mat(r, sym_mat(k.vv)), hc = hat_mat(r, mat_t(k.wv));
+  vec3 c0 = cross(r, hv.r0), c1 = cross(r, hv.r1), c2 = cross(r, hv.r2); /* rows of [r] V [r]^T */
   block6 s;
   s.vv = k.vv;
-  s.ww = mat_add(mat_add(k.ww, mat_add(hc, mat_t(hc))), mat_matt(hv, h));
   s.wv = mat_add(k.wv, hv);
+  s.ww = sym(k.ww.xx + K(2) * hc.r0.x + c0.x, k.ww.xy + hc.r1.x + hc.r0.y + c1.x, k.ww.yy + K(2) * hc.r1.y + c1.y,
+             k.ww.xz + hc.r2.x + hc.r0.z + c2.x, k.ww.yz + hc.r2.y + hc.r1.z + c2.y, k.ww.zz + K(2) * hc.r2.z + c2.z);
   return s;
 }
 FN twist6 block_mul(block6 k, twist6 t) {
-  twist6 r = {add(mat_vec(k.ww, t.w), mat_vec(k.wv, t.v)), add(mat_tvec(k.wv, t.w), mat_vec(k.vv, t.v))};
+  twist6 r = {add(sym_vec(k.ww, t.w), mat_vec(k.wv, t.v)), add(mat_tvec(k.wv, t.w), sym_vec(k.vv, t.v))};
   return r;
 }
 

@@ -143,7 +143,7 @@ KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
       continue;
     }
     if (k->nested) contact_polish(k, w, slots, s, pair, on, W(xpos), W(xmat));
-    energy = energy + contact_evaluate(k, w, slots, s, pair, on, exact);
+    energy = energy + contact_evaluate(k, w, slots, s, pair, on, (g->live & ~g->slot_on[s]) == 0, exact);
     gather_slot(k, w, slots, s, pair);
     cross_slot(k, w, slots, s, pair);
   }

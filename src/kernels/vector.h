@@ -57,6 +57,37 @@ FN mat3 mat_sel(mask m, mat3 a, mat3 b) {
   return mat(vec_sel(m, a.r0, b.r0), vec_sel(m, a.r1, b.r1), vec_sel(m, a.r2, b.r2));
 }
 
+/* [a]x M, without multiplying by the zeros of [a]x */
+FN mat3 hat_mat(vec3 a, mat3 m) {
+  return mat(sub(scale(a.y, m.r2), scale(a.z, m.r1)), sub(scale(a.z, m.r0), scale(a.x, m.r2)),
+             sub(scale(a.x, m.r1), scale(a.y, m.r0)));
+}
+
+/* Symmetric 3x3, lower triangle row by row. */
+typedef struct sym3 { real xx, xy, yy, xz, yz, zz; } sym3;
+FN sym3 sym(real xx, real xy, real yy, real xz, real yz, real zz) {
+  sym3 s = {xx, xy, yy, xz, yz, zz};
+  return s;
+}
+FN sym3 sym_zero(void) { return sym(zero(), zero(), zero(), zero(), zero(), zero()); }
+FN sym3 sym_add(sym3 a, sym3 b) {
+  return sym(a.xx + b.xx, a.xy + b.xy, a.yy + b.yy, a.xz + b.xz, a.yz + b.yz, a.zz + b.zz);
+}
+FN vec3 sym_vec(sym3 a, vec3 v) {
+  return vec(a.xx * v.x + a.xy * v.y + a.xz * v.z, a.xy * v.x + a.yy * v.y + a.yz * v.z,
+             a.xz * v.x + a.yz * v.y + a.zz * v.z);
+}
+/* s + a b^T where the sum of such terms is symmetric: its lower triangle */
+FN sym3 sym_outer(sym3 s, vec3 a, vec3 b) {
+  return sym(s.xx + a.x * b.x, s.xy + a.y * b.x, s.yy + a.y * b.y, s.xz + a.z * b.x, s.yz + a.z * b.y, s.zz + a.z * b.z);
+}
+FN mat3 sym_mat(sym3 a) { return mat(vec(a.xx, a.xy, a.xz), vec(a.xy, a.yy, a.yz), vec(a.xz, a.yz, a.zz)); }
+FN sym3 get_sym(const real *p) { return sym(AT(p, 0), AT(p, 1), AT(p, 2), AT(p, 3), AT(p, 4), AT(p, 5)); }
+FN void put_sym(real *p, sym3 m) {
+  AT(p, 0) = m.xx; AT(p, 1) = m.xy; AT(p, 2) = m.yy;
+  AT(p, 3) = m.xz; AT(p, 4) = m.yz; AT(p, 5) = m.zz;
+}
+
 FN mat3 get_mat(const real *p) { return mat(get_vec(&AT(p, 0)), get_vec(&AT(p, 3)), get_vec(&AT(p, 6))); }
 FN void put_mat(real *p, mat3 m) { put_vec(&AT(p, 0), m.r0); put_vec(&AT(p, 3), m.r1); put_vec(&AT(p, 6), m.r2); }
 FN void add_mat(real *p, mat3 m) { put_mat(p, mat_add(get_mat(p), m)); }
