@@ -11,7 +11,8 @@ typedef struct array {
   size_t count, bytes;
 } array;
 
-/* code: 'd' double, 'f' float, 'i' int32, 'u' uint32. Filled with 0xA5, so that what was not written shows. */
+/* code: 'd' double, 'f' float, 'i' int32, 'u' uint32. Filled with 0xA5, so that what was not written shows.
+ */
 static inline void array_create(array *a, char code, int ndim, const int64_t *shape) {
   memset(a, 0, sizeof *a);
   a->count = 1;
@@ -45,7 +46,7 @@ static inline void array_set(array *a, size_t i, double x) {
     ((float *)a->t.data)[i] = (float)x;
 }
 static inline int array_untouched(const array *a) {
-  for (size_t i = 0; i < a->bytes; i++)
+  for (size_t i = 0; a->t.data && i < a->bytes; i++)
     if (((const unsigned char *)a->t.data)[i] != 0xA5) return 0;
   return 1;
 }
@@ -103,17 +104,26 @@ static inline void run_create(run *r, const scene *s, const abut_options *o, int
   r->args.nstep = nstep;
   char real = o->dtype == ABUT_F32 ? 'f' : 'd';
   int64_t n = o->nenv, t = nstep, m = t + 1, nb = s->n.nbody;
-  const int64_t shapes[OUT_COUNT][4] = {{n, m, s->n.nq}, {n, m, s->n.nv},       {n, m, nb, 3}, {n, m, nb, 4},
-                                        {n, t, s->n.npair, 3}, {n, t}, {n, t}, {n, t, 4},
-                                        {n},             {n, t},               {n}};
+  const int64_t shapes[OUT_COUNT][4] = {{n, m, s->n.nq},
+                                        {n, m, s->n.nv},
+                                        {n, m, nb, 3},
+                                        {n, m, nb, 4},
+                                        {n, t, s->n.npair, 3},
+                                        {n, t},
+                                        {n, t},
+                                        {n, t, 4},
+                                        {n},
+                                        {n, t},
+                                        {n}};
   const int dims[OUT_COUNT] = {3, 3, 4, 4, 4, 2, 2, 3, 1, 2, 1};
   for (int i = 0; i < OUT_COUNT; i++) {
     char code = i == OUT_PAIR || i == OUT_ITERATIONS ? 'i' : i == OUT_STATUS ? 'u' : real;
     array_create(&r->out[i], code, dims[i], shapes[i]);
   }
-  abut_tensor **args[OUT_COUNT] = {&r->args.qpos,   &r->args.qvel,       &r->args.xpos,    &r->args.xquat,
-                                   &r->args.contact_force, &r->args.min_gap, &r->args.min_pair, &r->args.energy,
-                                   &r->args.status, &r->args.iterations, &r->args.moved};
+  abut_tensor **args[OUT_COUNT] = {&r->args.qpos,       &r->args.qvel,          &r->args.xpos,
+                                   &r->args.xquat,      &r->args.contact_force, &r->args.min_gap,
+                                   &r->args.min_pair,   &r->args.energy,        &r->args.status,
+                                   &r->args.iterations, &r->args.moved};
   for (int i = 0; i < OUT_COUNT; i++) *args[i] = tensor(&r->out[i]);
 }
 static inline void run_free(run *r) {
@@ -133,8 +143,9 @@ static inline const char *run_row(const run *r, int out, int64_t env) {
 }
 /* First output in which environment i of a and j of b differ in a bit; NULL if none. */
 static inline const char *run_difference(const run *a, int64_t i, const run *b, int64_t j) {
-  static const char *const names[OUT_COUNT] = {"qpos",     "qvel",   "xpos",   "xquat",      "contact_force", "min_gap",
-                                               "min_pair", "energy", "status", "iterations", "moved"};
+  static const char *const names[OUT_COUNT] = {"qpos",          "qvel",       "xpos",     "xquat",
+                                               "contact_force", "min_gap",    "min_pair", "energy",
+                                               "status",        "iterations", "moved"};
   for (int k = 0; k < OUT_COUNT; k++)
     if (memcmp(run_row(a, k, i), run_row(b, k, j), run_row_bytes(a, k))) return names[k];
   return NULL;

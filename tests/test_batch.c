@@ -1,5 +1,5 @@
-/* test_batch.c: what an environment's bits may not depend on: its neighbours, threads, list capacities, recording,
- * how a rollout is cut. */
+/* test_batch.c: what an environment's bits may not depend on: its neighbours, threads, list capacities,
+ * recording, how a rollout is cut. */
 #include "rollout.h"
 #include <stdio.h>
 
@@ -62,7 +62,8 @@ static void experiment_free(experiment *e) {
 static int64_t scaled(int64_t n) { return test_quick() ? n / 20 + 1 : n; }
 
 /* Runs the regime under options and compares every environment with the reference. */
-static void check_equal_under(const regime *g, const experiment *want, abut_options options, int record, const char *what) {
+static void check_equal_under(const regime *g, const experiment *want, abut_options options, int record,
+                              const char *what) {
   experiment e;
   REQUIRE(experiment_create(&e, g, want->options.nenv, options));
   e.r.args.record = record;
@@ -84,8 +85,8 @@ static uint64_t odd_inverse(uint64_t a) { /* modulo 2^64 */
   for (int i = 0; i < 6; i++) x *= 2 - a * x;
   return x;
 }
-/* Noise is hash(hash(hash(hash(seed) ^ environment) ^ step) ^ entry) and hash is a bijection: the seed that gives
- * environment 0 what `seed` gives environment `env`. */
+/* Noise is hash(hash(hash(hash(seed) ^ environment) ^ step) ^ entry) and hash is a bijection: the seed that
+ * gives environment 0 what `seed` gives environment `env`. */
 static uint64_t seed_of_alone(uint64_t seed, uint64_t env) {
   uint64_t x = test_hash(seed) ^ env;
   x = unshift(x, 31) * odd_inverse(UINT64_C(0x94d049bb133111eb));
@@ -132,7 +133,8 @@ TEST(alone_equals_in_a_thousand) {
   }
 }
 
-/* ---------------------------------------------------------------------------------------- threads, capacity, record */
+/* ---------------------------------------------------------------------------------------- threads, capacity,
+ * record */
 
 TEST(threads_capacity_and_recording_change_no_bit) {
   for (int i = 0; i < REGIMES; i++) {
@@ -174,7 +176,8 @@ TEST(f32_threads_and_capacity_change_no_bit) {
   experiment_free(&want);
 }
 
-/* ---------------------------------------------------------------------------------------- cutting a rollout */
+/* ---------------------------------------------------------------------------------------- cutting a rollout
+ */
 
 /* Copies controls [first, first + n) of every environment. */
 static array ctrl_slice(const array *ctrl, int64_t first, int64_t n) {
@@ -195,7 +198,8 @@ static void check_piece(const run *whole, const run *piece, int64_t first, int64
     const char *a = (const char *)w->t.data + (size_t)(env * w->shape[1] + first) * row;
     const char *b = (const char *)p->t.data + (size_t)(env * p->shape[1]) * row;
     if (memcmp(a, b, (size_t)p->shape[1] * row))
-      test_fail(__FILE__, __LINE__, "steps from %lld: output %d of environment %lld differs", (long long)first, k, (long long)env);
+      test_fail(__FILE__, __LINE__, "steps from %lld: output %d of environment %lld differs",
+                (long long)first, k, (long long)env);
   }
 }
 
@@ -233,7 +237,8 @@ TEST(rollout_of_no_steps) {
   CHECK(!memcmp(none.out[OUT_QVEL].t.data, e.qvel0.t.data, e.qvel0.bytes));
   run_go(&e.r, e.batch);
   for (int64_t env = 0; env < 5; env++)
-    CHECK(!memcmp(run_row(&none, OUT_QPOS, env), run_row(&e.r, OUT_QPOS, env), run_row_bytes(&none, OUT_QPOS)));
+    CHECK(
+        !memcmp(run_row(&none, OUT_QPOS, env), run_row(&e.r, OUT_QPOS, env), run_row_bytes(&none, OUT_QPOS)));
   run_free(&none);
   experiment_free(&e);
 }
@@ -246,9 +251,10 @@ TEST(each_output_alone) {
   for (int k = 0; k < OUT_COUNT; k++) {
     run one;
     run_create(&one, &e.s, &e.options, e.r.args.nstep);
-    abut_tensor **slots[OUT_COUNT] = {&one.args.qpos,   &one.args.qvel,       &one.args.xpos,    &one.args.xquat,
-                                      &one.args.contact_force, &one.args.min_gap, &one.args.min_pair, &one.args.energy,
-                                      &one.args.status, &one.args.iterations, &one.args.moved};
+    abut_tensor **slots[OUT_COUNT] = {&one.args.qpos,       &one.args.qvel,          &one.args.xpos,
+                                      &one.args.xquat,      &one.args.contact_force, &one.args.min_gap,
+                                      &one.args.min_pair,   &one.args.energy,        &one.args.status,
+                                      &one.args.iterations, &one.args.moved};
     for (int j = 0; j < OUT_COUNT; j++)
       if (j != k) *slots[j] = NULL;
     one.args.ctrl = tensor(&e.ctrl);
@@ -263,7 +269,8 @@ TEST(each_output_alone) {
   experiment_free(&e);
 }
 
-/* ---------------------------------------------------------------------------------------- what was simulated */
+/* ---------------------------------------------------------------------------------------- what was simulated
+ */
 
 /* f32 is computed in f32: near f64, and not f64 rounded at the end. */
 TEST(f32_is_not_rounded_f64) {
@@ -315,8 +322,8 @@ TEST(kick_is_what_it_says) {
   scene_free(&s);
 }
 
-/* Largest |m (v+ - v)/dt - m g - contact forces| over the free bodies of a rollout (N): what is left of the linear
- * part of the step's gradient. */
+/* Largest |m (v+ - v)/dt - m g - contact forces| over the free bodies of a rollout (N): what is left of the
+ * linear part of the step's gradient. */
 static double newton_residual(const scene *s, const run *r, const abut_options *o) {
   double gravity[3], worst = 0;
   int64_t nstep = r->args.nstep, npair = s->n.npair;
@@ -366,7 +373,11 @@ TEST(tolerance_is_respected) {
 
 /* ---------------------------------------------------------------------------------------- progress */
 
-typedef struct watcher { int calls, stop_after; double last; int ordered; } watcher;
+typedef struct watcher {
+  int calls, stop_after;
+  double last;
+  int ordered;
+} watcher;
 static int watch(void *user, double fraction) {
   watcher *w = user;
   w->ordered = w->ordered && fraction >= w->last && fraction <= 1;
@@ -374,7 +385,8 @@ static int watch(void *user, double fraction) {
   return ++w->calls == w->stop_after;
 }
 
-/* A stopped rollout is an error, leaves the state where it was, and the next one runs as if it had not been. */
+/* A stopped rollout is an error, leaves the state where it was, and the next one runs as if it had not been.
+ */
 TEST(progress_and_stop) {
   const regime g = {"scenes/stack5.abut", 1, 12, 0.05, 0.3};
   experiment e, fresh;

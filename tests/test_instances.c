@@ -38,7 +38,8 @@ static int compare(const char *path, int32_t dtype, int64_t nstep, double tolera
     if (!k || !run_with(&r, &s, &o, k, nstep)) continue;
     double q = largest_difference(&r, &best, OUT_QPOS), x = largest_difference(&r, &best, OUT_XPOS);
     if (!(q <= bound && x <= bound))
-      test_fail(__FILE__, __LINE__, "%s: %s of f%d differs by %g in qpos, %g in xpos", path, isas[i], 8 * k->elem_size, q, x);
+      test_fail(__FILE__, __LINE__, "%s: %s of f%d differs by %g in qpos, %g in xpos", path, isas[i],
+                8 * k->elem_size, q, x);
     for (int64_t env = 0; env < o.nenv; env++) CHECK(run_status(&r, env) == 0);
     run_free(&r);
     count++;

@@ -1,5 +1,6 @@
-/* test_memory.c: what a batch allocates, and when. This executable is linked with --wrap, so that every allocation of
- * the library passes through the counters below; those of the C library itself (thread stacks) do not. */
+/* test_memory.c: what a batch allocates, and when. This executable is linked with --wrap, so that every
+ * allocation of the library passes through the counters below; those of the C library itself (thread stacks)
+ * do not. */
 #include "rollout.h"
 #include <malloc.h>
 #include <stdio.h>
@@ -106,7 +107,8 @@ static int64_t calls_of(abut_batch *b, run *r) {
   return calls - before;
 }
 
-/* A rollout that does not record allocates nothing but its threads' handles, however long, wide or hard it is. */
+/* A rollout that does not record allocates nothing but its threads' handles, however long, wide or hard it
+ * is. */
 TEST(rollout_allocates_nothing) {
   const char *const paths[] = {"scenes/stack5.abut", "scenes/ant_box.abut", "scenes/pile.abut"};
   for (int i = 0; i < 3; i++) {
@@ -123,7 +125,9 @@ TEST(rollout_allocates_nothing) {
       again.args.kick = 0.02;
       run_go(&first, b); /* separates what touches at the start */
       int64_t live_before = live, count = calls_of(b, &again);
-      if (count > 2) test_fail(__FILE__, __LINE__, "%s, %d threads: %lld allocations", paths[i], threads, (long long)count);
+      if (count > 2)
+        test_fail(__FILE__, __LINE__, "%s, %d threads: %lld allocations", paths[i], threads,
+                  (long long)count);
       CHECK(live == live_before);
       run_free(&first);
       run_free(&again);

@@ -155,6 +155,9 @@ static void add_force(wrench_sum *s, const double x[3], const double f[3], doubl
   s->moment_size += lever * vec3_norm(f);
 }
 
+/* Values of a lagged point: see fields.def, point_t. */
+enum { LAGGED_POINT = 8 };
+
 /* The frame that friction of this step is described in: origin, axes e1, e2, u. */
 typedef struct rub_frame { double c[3], axis[3][3], weight; } rub_frame;
 
@@ -194,7 +197,7 @@ static void friction_wrenches(const worker *w, int32_t slot, wrench_sum *lagged,
   for (int j = 0, i = 0; j < 2; j++) {
     for (int m = 0; m < pair->side[j].pointnum; m++, i++) {
       double q[4], y[3], to[3], f[3], r[2];
-      slot_values(w, slot, p->slot_at.point_t + 4 * i, 4, q);
+      slot_values(w, slot, p->slot_at.point_t + LAGGED_POINT * i, 4, q);
       for (int c = 0; c < 3; c++)
         y[c] = frame.c[c] + q[0] * frame.axis[0][c] + q[1] * frame.axis[1][c] + q[2] * frame.axis[2][c];
       carried(w, pair->side[j].body, y, to);

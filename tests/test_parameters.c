@@ -30,7 +30,8 @@ static array defaults(const scene *s, const abut_options *o, int kind, int64_t r
 static abut_parameters parameters_of(int kind, const abut_tensor *t) {
   const abut_tensor *list[KINDS] = {0};
   list[kind] = t;
-  return (abut_parameters){list[GRAVITY], list[FRICTION], list[MASS], list[STIFFNESS], list[GAIN], list[BIAS]};
+  return (abut_parameters){list[GRAVITY],   list[FRICTION], list[MASS],
+                           list[STIFFNESS], list[GAIN],     list[BIAS]};
 }
 static void set_one(abut_batch *b, int kind, array *a) {
   abut_parameters p = parameters_of(kind, tensor(a));
@@ -152,12 +153,12 @@ TEST(parameters_obey_their_laws) {
   array g = defaults(&s, &o, GRAVITY, 3), m = defaults(&s, &o, MASS, 3), k = defaults(&s, &o, GAIN, 3),
         c = defaults(&s, &o, BIAS, 1), u;
   double mass = array_get(&m, 2);
-  array_set(&g, 3 * 1 + 2, 4);      /* environment 1: gravity up, */
-  array_set(&g, 3 * 1 + 1, 2);      /* and aside */
-  array_set(&m, 3 * 2 + 1, 7);      /* environment 2: masses, */
+  array_set(&g, 3 * 1 + 2, 4); /* environment 1: gravity up, */
+  array_set(&g, 3 * 1 + 1, 2); /* and aside */
+  array_set(&m, 3 * 2 + 1, 7); /* environment 2: masses, */
   array_set(&m, 3 * 2 + 2, 2 * mass);
-  array_set(&k, 2, 5);              /* and gain */
-  array_set(&c, 0, 0.5);            /* all: a constant force */
+  array_set(&k, 2, 5);   /* and gain */
+  array_set(&c, 0, 0.5); /* all: a constant force */
   abut_parameters p = {tensor(&g), NULL, tensor(&m), NULL, tensor(&k), tensor(&c)};
   CHECK_STATUS(abut_batch_set_parameters(b, &p), ABUT_OK);
   array_create(&u, 'd', 3, (int64_t[]){1, 1, 1});
@@ -170,7 +171,8 @@ TEST(parameters_obey_their_laws) {
   const double force[3] = {2 * (3 * 0.25 + 0.5), 2 * (3 * 0.25 + 0.5), 2 * (5 * 0.25 + 0.5)};
   for (size_t i = 0; i < 3; i++) {
     size_t last = (i * 11 + 10) * 7;
-    for (size_t a = 0; a < 2; a++) CHECK_NEAR(array_get(&r.out[OUT_QVEL], last + 1 + a), fall[i][a] * t, 1e-9);
+    for (size_t a = 0; a < 2; a++)
+      CHECK_NEAR(array_get(&r.out[OUT_QVEL], last + 1 + a), fall[i][a] * t, 1e-9);
     double pushed = force[i] / (mass * (i == 2 ? 2 : 1));
     CHECK_NEAR(array_get(&r.out[OUT_QVEL], last + 6), pushed * t, 1e-9);
   }
@@ -188,7 +190,8 @@ TEST(mass_and_stiffness_in_contact) {
   abut_options o = test_options(3);
   abut_batch *b = batch_of(&s, &o);
   o = abut_batch_get_options(b);
-  array mass = defaults(&s, &o, MASS, 3), stiff = defaults(&s, &o, STIFFNESS, 3), mu = defaults(&s, &o, FRICTION, 3);
+  array mass = defaults(&s, &o, MASS, 3), stiff = defaults(&s, &o, STIFFNESS, 3),
+        mu = defaults(&s, &o, FRICTION, 3);
   size_t nbody = (size_t)s.n.nbody;
   for (size_t i = 0; i < nbody; i++) array_set(&mass, nbody + i, 3 * array_get(&mass, nbody + i));
   array_set(&stiff, 2, 10 * o.stiffness);
@@ -226,10 +229,14 @@ TEST(bad_parameters_are_refused) {
     int kind;
     double value;
     const char *says;
-  } bad[] = {{GRAVITY, NAN, "gravity[1, 2]: nan"},   {FRICTION, -0.1, "friction[1, 2]: -0.1"},
-             {MASS, 0, "mass[1, 2]: 0"},             {MASS, -1, "mass[1, 2]: -1"},
-             {MASS, INFINITY, "mass[1, 2]: inf"},    {STIFFNESS, 0, "stiffness[1, 0]: 0"},
-             {STIFFNESS, -1, "stiffness[1, 0]: -1"}, {GAIN, NAN, "gain[1, 2]: nan"},
+  } bad[] = {{GRAVITY, NAN, "gravity[1, 2]: nan"},
+             {FRICTION, -0.1, "friction[1, 2]: -0.1"},
+             {MASS, 0, "mass[1, 2]: 0"},
+             {MASS, -1, "mass[1, 2]: -1"},
+             {MASS, INFINITY, "mass[1, 2]: inf"},
+             {STIFFNESS, 0, "stiffness[1, 0]: 0"},
+             {STIFFNESS, -1, "stiffness[1, 0]: -1"},
+             {GAIN, NAN, "gain[1, 2]: nan"},
              {BIAS, -INFINITY, "bias[1, 2]: -inf"}};
   sweep plain, w;
   sweep_run(&plain, ABUT_F64, 0, 0, 1);

@@ -8,7 +8,9 @@ static array column(char code, int64_t n, int64_t m) {
   return a;
 }
 /* qpos and qvel of the whole batch. */
-typedef struct state { array q, v; } state;
+typedef struct state {
+  array q, v;
+} state;
 static state state_of(const scene *s, const abut_batch *b, const uint8_t *mask) {
   abut_options o = abut_batch_get_options(b);
   char real = o.dtype == ABUT_F32 ? 'f' : 'd';
@@ -36,9 +38,10 @@ static run kicked(const scene *s, const abut_options *o, int64_t nstep) {
 }
 /* run_create binds pointers to the run it fills; after a copy they are bound again. */
 static void rebind(run *r) {
-  abut_tensor **to[OUT_COUNT] = {&r->args.qpos,   &r->args.qvel,       &r->args.xpos,    &r->args.xquat,
-                                 &r->args.contact_force, &r->args.min_gap, &r->args.min_pair, &r->args.energy,
-                                 &r->args.status, &r->args.iterations, &r->args.moved};
+  abut_tensor **to[OUT_COUNT] = {&r->args.qpos,       &r->args.qvel,          &r->args.xpos,
+                                 &r->args.xquat,      &r->args.contact_force, &r->args.min_gap,
+                                 &r->args.min_pair,   &r->args.energy,        &r->args.status,
+                                 &r->args.iterations, &r->args.moved};
   for (int i = 0; i < OUT_COUNT; i++) *to[i] = tensor(&r->out[i]);
 }
 static void go_kicked(run *r, const scene *s, const abut_options *o, abut_batch *b, int64_t nstep) {
@@ -69,7 +72,8 @@ static void check_snapshot(const char *path, int dtype) {
   CHECK_STATUS(abut_batch_restore(other, snapshot), ABUT_OK);
   go_kicked(&elsewhere, &s, &o, other, 10);
   double closest = INFINITY;
-  for (size_t i = 0; i < warm.out[OUT_GAP].count; i++) closest = fmin(closest, array_get(&warm.out[OUT_GAP], i));
+  for (size_t i = 0; i < warm.out[OUT_GAP].count; i++)
+    closest = fmin(closest, array_get(&warm.out[OUT_GAP], i));
   CHECK_NEAR(closest, 0, 1e-3); /* in contact when the snapshot was taken */
   for (int64_t i = 0; i < 5; i++) {
     run_check_same("restored", &again, i, &want, i);
@@ -128,7 +132,8 @@ TEST(masked_set_and_get) {
   REQUIRE(b);
   state before = state_of(&s, b, NULL), given = state_of(&s, b, NULL);
   for (size_t i = 0; i < given.v.count; i++) array_set(&given.v, i, (double)i);
-  for (size_t i = 0; i < given.q.count; i++) array_set(&given.q, i, array_get(&given.q, i) + 1e-3 * (double)i);
+  for (size_t i = 0; i < given.q.count; i++)
+    array_set(&given.q, i, array_get(&given.q, i) + 1e-3 * (double)i);
   CHECK_STATUS(abut_batch_set_state(b, odd, tensor(&given.q), tensor(&given.v)), ABUT_OK);
   state after = state_of(&s, b, NULL), part = state_of(&s, b, odd);
   for (int64_t i = 0; i < 6; i++) {
@@ -155,8 +160,8 @@ TEST(masked_set_and_get) {
   scene_free(&s);
 }
 
-/* Environments that were reset in the middle of contact do what those of a new batch do, and the others what they
- * would have done. */
+/* Environments that were reset in the middle of contact do what those of a new batch do, and the others what
+ * they would have done. */
 TEST(reset_environments_are_fresh) {
   scene s;
   REQUIRE(scene_load("scenes/stack5.abut", &s));
@@ -171,7 +176,8 @@ TEST(reset_environments_are_fresh) {
   go_kicked(&after, &s, &o, b, 15);
   go_kicked(&want_old, &s, &o, untouched, 15);
   go_kicked(&want_new, &s, &o, fresh, 15);
-  for (int64_t i = 0; i < 6; i++) run_check_same("masked reset", &after, i, odd[i] ? &want_new : &want_old, i);
+  for (int64_t i = 0; i < 6; i++)
+    run_check_same("masked reset", &after, i, odd[i] ? &want_new : &want_old, i);
   CHECK_STATUS(abut_batch_reset(b, NULL, -1), ABUT_OK);
   run_free(&after);
   go_kicked(&after, &s, &o, b, 15);
@@ -212,7 +218,8 @@ TEST(reset_to_a_key) {
 
 /* ---------------------------------------------------------------------------------------- noise */
 
-static state perturbed(const scene *s, int64_t nenv, uint64_t seed, uint64_t step, double sq, double sv, const uint8_t *mask) {
+static state perturbed(const scene *s, int64_t nenv, uint64_t seed, uint64_t step, double sq, double sv,
+                       const uint8_t *mask) {
   abut_options o = test_options(nenv);
   abut_batch *b = batch_of(s, &o);
   CHECK_STATUS(abut_batch_perturb(b, mask, seed, step, sq, sv), ABUT_OK);
@@ -225,7 +232,8 @@ TEST(perturb_depends_on_seed_environment_and_step_only) {
   scene s;
   REQUIRE(scene_load("scenes/ant_box.abut", &s));
   state big = perturbed(&s, 50, 1, 2, 0.1, 0.2, NULL), small = perturbed(&s, 7, 1, 2, 0.1, 0.2, NULL);
-  state other_seed = perturbed(&s, 7, 2, 2, 0.1, 0.2, NULL), other_step = perturbed(&s, 7, 1, 3, 0.1, 0.2, NULL);
+  state other_seed = perturbed(&s, 7, 2, 2, 0.1, 0.2, NULL),
+        other_step = perturbed(&s, 7, 1, 3, 0.1, 0.2, NULL);
   state masked = perturbed(&s, 6, 1, 2, 0.1, 0.2, odd), none = perturbed(&s, 6, 1, 2, 0, 0, NULL);
   abut_options o = test_options(6);
   abut_batch *b = batch_of(&s, &o);
@@ -235,7 +243,8 @@ TEST(perturb_depends_on_seed_environment_and_step_only) {
     CHECK(!row_same(&big.q, &other_seed.q, i, i) && !row_same(&big.v, &other_seed.v, i, i));
     CHECK(!row_same(&big.q, &other_step.q, i, i) && !row_same(&big.v, &other_step.v, i, i));
     CHECK(!row_same(&big.v, &big.v, i, i + 1));
-    CHECK(row_same(&masked.q, odd[i] ? &big.q : &start.q, i, i) && row_same(&masked.v, odd[i] ? &big.v : &start.v, i, i));
+    CHECK(row_same(&masked.q, odd[i] ? &big.q : &start.q, i, i) &&
+          row_same(&masked.v, odd[i] ? &big.v : &start.v, i, i));
     CHECK(row_same(&none.q, &start.q, i, i) && row_same(&none.v, &start.v, i, i));
   }
   state *all[] = {&big, &small, &other_seed, &other_step, &masked, &none, &start};
@@ -374,7 +383,8 @@ static void check_stays_frozen(patient *p, uint32_t bits) {
     for (int k = OUT_QPOS; k <= OUT_XQUAT; k++) CHECK(repeats_from(&r, k, SICK, 0));
     state now = state_of(&p->s, p->b, NULL);
     CHECK(row_same(&now.q, &frozen.q, SICK, SICK) && row_same(&now.v, &frozen.v, SICK, SICK));
-    CHECK(!memcmp(run_row(&r, OUT_QPOS, SICK), (char *)frozen.q.t.data + SICK * (frozen.q.bytes / NENV), frozen.q.bytes / NENV));
+    CHECK(!memcmp(run_row(&r, OUT_QPOS, SICK), (char *)frozen.q.t.data + SICK * (frozen.q.bytes / NENV),
+                  frozen.q.bytes / NENV));
     state_free(&now);
     run_free(&r);
   }
@@ -397,12 +407,14 @@ static void check_failure(const char *path, const failure *f) {
     if (i != SICK) run_check_same(f->name, &ill.r, i, &well.r, i);
     for (int k = 0; k < OUT_COUNT; k++)
       if (k != OUT_GAP && !finite_row(&ill.r, k, i))
-        test_fail(__FILE__, __LINE__, "%s in %s: output %d of environment %d is not finite", f->name, path, k, (int)i);
+        test_fail(__FILE__, __LINE__, "%s in %s: output %d of environment %d is not finite", f->name, path, k,
+                  (int)i);
   }
   CHECK(ill.r.result.failed_envs >= 1);
   int64_t first = f->nan_from > 0 ? f->nan_from : 0;
   if (bits & ABUT_ENV_FROZEN) {
-    for (int k = OUT_QPOS; k <= OUT_XQUAT; k++) CHECK(repeats_from(&ill.r, k, SICK, f->nan_from >= 0 ? first : NSTEP));
+    for (int k = OUT_QPOS; k <= OUT_XQUAT; k++)
+      CHECK(repeats_from(&ill.r, k, SICK, f->nan_from >= 0 ? first : NSTEP));
     state x = state_of(&ill.s, ill.b, NULL); /* the state left behind is the last one that was reported */
     size_t row = x.v.bytes / NENV;
     CHECK(!memcmp(run_row(&ill.r, OUT_QVEL, SICK) + NSTEP * row, (char *)x.v.t.data + SICK * row, row));
@@ -411,14 +423,16 @@ static void check_failure(const char *path, const failure *f) {
   }
   if (f->nan_from > 0) {
     size_t row = run_row_bytes(&ill.r, OUT_QPOS) / (NSTEP + 1);
-    CHECK(!memcmp(run_row(&ill.r, OUT_QPOS, SICK), run_row(&well.r, OUT_QPOS, SICK), row * (size_t)(first + 1)));
+    CHECK(!memcmp(run_row(&ill.r, OUT_QPOS, SICK), run_row(&well.r, OUT_QPOS, SICK),
+                  row * (size_t)(first + 1)));
   }
   patient_free(&well);
   patient_free(&ill);
 }
 
 TEST(one_exploding_environment_changes_no_other) {
-  const failure controls[] = {{"NaN control", ABUT_ENV_NONFINITE, 0, 0, 0}, {"NaN control later", ABUT_ENV_NONFINITE, 0, 0, 3}};
+  const failure controls[] = {{"NaN control", ABUT_ENV_NONFINITE, 0, 0, 0},
+                              {"NaN control later", ABUT_ENV_NONFINITE, 0, 0, 3}};
   const failure starts[] = {{"huge velocity", ABUT_ENV_NONFINITE, 1e200, 0, -1},
                             {"absurd velocity", 0, 1e12, 0, -1},
                             {"overlap", ABUT_ENV_OVERLAP, 0, 0.1, -1}};

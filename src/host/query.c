@@ -86,6 +86,17 @@ static int same_shape(const abut_plane_query *a, const abut_plane_query *b) {
          a->reach == b->reach && !a->plane == !b->plane;
 }
 
+static int finite_rows(const abut_kernels *k, const void *rows, int64_t n, int lane) {
+  for (int64_t i = 0; i < n; i++)
+    if (!isfinite(get(k, rows, i, lane))) return 0;
+  return 1;
+}
+/* Shapes nearer than the real type can express (a force overflows) count as touching. */
+static int apart_in(const abut_kernels *k, const query_block *q, int lane) {
+  return (q->separated & (1u << lane)) && finite_rows(k, q->value, 1, lane) && finite_rows(k, q->plane_out, 4, lane) &&
+         finite_rows(k, q->grad_a, 3 * q->na, lane) && finite_rows(k, q->grad_b, 3 * q->nb, lane);
+}
+
 static void read_result(const abut_kernels *k, const query_block *q, int lane, const abut_plane_query *query,
                         abut_plane_result *r) {
   uint32_t bit = 1u << lane;
@@ -94,7 +105,7 @@ static void read_result(const abut_kernels *k, const query_block *q, int lane, c
   r->out_of_reach = 0;
   r->value = INFINITY;
   r->status = ABUT_QUERY_TOUCHING;
-  int apart = (q->separated & bit) != 0;
+  int apart = apart_in(k, q, lane);
   if (apart) {
     r->value = get(k, q->value, 0, lane);
     r->status = q->converged & bit ? ABUT_QUERY_OK : ABUT_QUERY_NOT_CONVERGED;

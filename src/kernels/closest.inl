@@ -48,12 +48,14 @@ FN real closest_edge(vec3 w, vec3 p, vec3 *point) {
   return dot(*point, *point);
 }
 
-/* The same for the inside of triangle (w, p, q); a huge number where the origin projects outside. */
+/* The same for the inside of triangle (w, p, q); a huge number where the origin projects outside, or where the
+ * triangle is so thin (repeated points, points in a row) that its normal is all rounding. */
 FN real closest_face(vec3 w, vec3 p, vec3 q, vec3 *point) {
-  vec3 n = cross(sub(p, w), sub(q, w));
+  vec3 e = sub(p, w), f = sub(q, w), n = cross(e, f);
   real nn = dot(n, n), inv = splat(1) / rmax(nn, splat(ELEM_TINY));
+  real thin = K(1e6) * (K(ELEM_EPS) * K(ELEM_EPS)) * (dot(e, e) * dot(f, f));
   real lw = dot(n, cross(p, q)), lp = dot(n, cross(q, w)), lq = dot(n, cross(w, p));
-  mask inside = mask_and(mask_and(ge(lw, zero()), ge(lp, zero())), mask_and(ge(lq, zero()), gt(nn, splat(ELEM_TINY))));
+  mask inside = mask_and(mask_and(ge(lw, zero()), ge(lp, zero())), mask_and(ge(lq, zero()), gt(nn, rmax(thin, splat(ELEM_TINY)))));
   *point = scale(dot(n, w) * inv, n);
   return sel(inside, dot(*point, *point), splat(ELEM_HUGE));
 }
@@ -136,12 +138,17 @@ FN real plane_side_limit(const point_set *set, elem sign, mat3 a, vec3 q, real e
 }
 
 /* Newton on the plane alone, poses fixed: U* of one pair, to |decrement|^2 < tol2 U or the cap. Lanes outside `on`
- * keep their plane. Returns the rounds each lane took. */
+ * keep their plane. Returns the rounds each lane took.
+ * A full step, cut at 0.9 of the way to the first zero margin, almost always lowers U: it is taken at once and judged
+ * by the next round's value, which steps back half-way where it did not. Close to the minimum a full step needs no
+ * test: values are all rounding there, and steps that no longer shrink say that nothing is left to gain. */
 FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, mat3 ra, vec3 xa, mat3 rb, vec3 xb,
                     plane_state *p, mask on, elem tol2, int cap, mask *converged) {
   int np = plane_unknowns(br);
-  real rounds = zero(), last = splat(ELEM_HUGE);
-  mask live = on;
+  real rounds = zero(), last = splat(ELEM_HUGE), last_value = splat(ELEM_HUGE), step = zero();
+  real kept[4] = {zero(), zero(), zero(), zero()};
+  plane_state from = *p;
+  mask live = on, close = mask_none();
   *converged = mask_none();
   for (int round = 0; round < cap && any(live); round++) {
     real s = plane_length(br, p->sigma);
@@ -151,38 +158,50 @@ FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, m
     plane_view(f, p->c, rb, xb, &vb, &ob);
     plane_moments ma = plane_side(br, a, 1, va, oa, p->e, s), mb = plane_side(br, b, -1, vb, ob, p->e, s);
     plane_terms t;
-    plane_join(br, &ma, &mb, p->sigma, splat(1), &t);
+    plane_join(br, &ma, &mb, p->e, p->sigma, splat(1), 0, &t);
+    mask inside = gt(t.low, zero());
+    if (br->kind == BARRIER_LOCAL) inside = mask_and(inside, gt(p->sigma, zero()));
+    mask lower = mask_and(inside, mask_or(close, le(t.value, last_value * (K(1) + K(32) * K(ELEM_EPS)))));
+    mask back = mask_and(live, mask_not(lower));
     real l[10], scale_[4], d[4] = {zero(), zero(), zero(), zero()}, decrement = zero();
     plane_factor(np, t.k, l, scale_);
     for (int i = 0; i < np; i++) d[i] = -t.g[i];
     plane_solve_lower(np, l, scale_, d);
     for (int i = 0; i < np; i++) decrement = decrement + d[i] * d[i];
     plane_solve_upper(np, l, scale_, d);
-    /* close to the minimum a full step needs no test: values are all rounding there, and steps that no longer
-     * shrink say that nothing is left to gain */
-    mask close = le(decrement, K(1e-6) * t.value);
-    mask near = mask_or(le(decrement, tol2 * t.value), mask_and(close, ge(decrement, K(0.25) * last)));
-    *converged = mask_or(*converged, mask_and(live, near));
-    last = decrement;
-    real cut = br->kind == BARRIER_LOCAL ? d[3] : zero();
-    real limit = rmin(plane_side_limit(a, 1, va, oa, p->e, s, d, cut), plane_side_limit(b, -1, vb, ob, p->e, s, d, cut));
-    if (br->kind == BARRIER_LOCAL)
-      limit = rmin(limit, sel(lt(cut, zero()), p->sigma / -rmin(cut, splat(-ELEM_TINY)), splat(ELEM_HUGE)));
-    real step = rmin(splat(1), K(0.9) * limit), slack = t.value * (K(32) * K(ELEM_EPS));
-    mask searching = live;
-    for (int half = 0; half < 40 && any(searching); half++) {
-      plane_state q = plane_move(br, *p, f, d, step);
-      real low, gap, value = plane_value(br, a, b, ra, xa, rb, xb, q, splat(1), &low, &gap);
-      mask lower = mask_or(close, le(value, t.value - K(1e-4) * step * decrement + slack));
-      mask good = mask_and(searching, mask_and(gt(low, zero()), lower));
-      p->u = vec_sel(good, q.u, p->u);
-      p->e = sel(good, q.e, p->e);
-      p->sigma = sel(good, q.sigma, p->sigma);
-      searching = mask_and(searching, mask_not(good));
-      step = step * K(0.5);
+    close = mask_and(lower, le(decrement, K(1e-6) * t.value));
+    mask near = mask_and(lower, mask_or(le(decrement, tol2 * t.value), mask_and(close, ge(decrement, K(0.25) * last))));
+    real limit = splat(ELEM_HUGE);
+    if (np == 4 || any(mask_and(live, mask_not(close)))) { /* local: a flat barrier makes even small steps long */
+      real cut = zero();
+      if (np == 4) cut = d[3];
+      limit = rmin(plane_side_limit(a, 1, va, oa, p->e, s, d, cut), plane_side_limit(b, -1, vb, ob, p->e, s, d, cut));
+      if (np == 4) limit = rmin(limit, sel(lt(cut, zero()), p->sigma / -rmin(cut, splat(-ELEM_TINY)), splat(ELEM_HUGE)));
     }
+    step = sel(back, K(0.5) * step, rmin(splat(1), K(0.9) * limit)); /* limit is +huge where it was not needed */
+    step = sel(mask_and(near, mask_not(close)), zero(), step); /* an untested step is taken only where it is safe */
+    for (int i = 0; i < np; i++) kept[i] = sel(back, kept[i], d[i]);
+    from.u = vec_sel(back, from.u, p->u);
+    from.e = sel(back, from.e, p->e);
+    from.sigma = sel(back, from.sigma, p->sigma);
+    last_value = sel(back, last_value, t.value);
+    last = sel(back, last, decrement);
+    *converged = mask_or(*converged, mask_and(live, near));
+    plane_state q = plane_move(br, from, plane_frame(from.u), kept, step);
+    if (np == 4) { /* turning shortens 1 - |n| beyond the linear limit; a last step is not judged, so it must not */
+      mask spent = mask_and(near, lt(q.sigma, K(0.1) * from.sigma));
+      q.u = vec_sel(spent, from.u, q.u);
+      q.e = sel(spent, from.e, q.e);
+      q.sigma = sel(spent, from.sigma, q.sigma);
+    }
+    p->u = vec_sel(live, q.u, p->u);
+    p->e = sel(live, q.e, p->e);
+    p->sigma = sel(live, q.sigma, p->sigma);
     rounds = rounds + sel(live, splat(1), zero());
-    live = mask_and(live, mask_not(mask_or(near, searching))); /* no decrease at all: at rounding level */
+    live = mask_and(live, mask_and(mask_not(near), gt(step, splat(K(1e-12)))));
   }
+  p->u = vec_sel(live, from.u, p->u); /* out of rounds: back to the last plane that was judged */
+  p->e = sel(live, from.e, p->e);
+  p->sigma = sel(live, from.sigma, p->sigma);
   return rounds;
 }

@@ -8,8 +8,8 @@ FN point_set side_points(const pair_side *side) {
   point_set p = {side->points, 0, side->pointnum, K(side->radius), K(side->weight)};
   return p;
 }
-FN barrier step_barrier(const step_params *k) {
-  barrier b = {k->barrier, K(k->reach), K(1 / k->length)};
+FN barrier step_barrier(const step_params *k, int kind) {
+  barrier b = {kind, K(k->reach), K(1 / k->length)};
   return b;
 }
 FN plane_state get_plane(const real *p) {
@@ -143,10 +143,11 @@ typedef struct contact_frame { /* what both parts of a pair need */
   real mu;
 } contact_frame;
 
-FN contact_frame contact_at(const step_params *k, real *w, int pair_id, const real *xpos, const real *xmat) {
+/* kind: k->barrier; a constant where a body is compiled once per barrier. */
+FN contact_frame contact_at(const step_params *k, real *w, int pair_id, const real *xpos, const real *xmat, int kind) {
   contact_frame c;
   c.pair = &k->pairs[pair_id];
-  c.br = step_barrier(k);
+  c.br = step_barrier(k, kind);
   c.mu = AT(W(stiffness), 0);
   for (int j = 0; j < 2; j++) {
     c.set[j] = side_points(&c.pair->side[j]);
@@ -193,17 +194,17 @@ typedef struct contact_sum {
   row12 pull;
 } contact_sum;
 
-FN void contact_normal(const contact_frame *c, plane_state p, real *slot_rows, contact_sum *sum) {
+FN void contact_normal(const contact_frame *c, plane_state p, int exact, real *slot_rows, contact_sum *sum) {
   plane_terms t;
   int half = c->pair->halfspace, both = c->pair->side[1].moves;
-  mat3 f = plane_frame(p.u);
   if (half) {
     halfspace_terms(c, p, &t);
   } else {
     plane_moments m[2];
     contact_moments(c, p, m);
-    plane_join(&c->br, &m[0], &m[1], p.sigma, c->mu, &t);
+    plane_join(&c->br, &m[0], &m[1], p.e, p.sigma, c->mu, exact, &t);
   }
+  mat3 f = plane_frame(p.u);
   sum->value = t.value;
   sum->gap = t.gap;
   sum->low = t.low;
@@ -282,12 +283,13 @@ FN void put_sel(real *p, int n, mask on) { for (int i = 0; i < n; i++) AT(p, i) 
 
 /* Evaluates one slot at the iterate: writes force, phi, block, pull, rows, gap, energy; returns the pair's energy
  * and raises the residual. exact: friction's true Hessian (reverse pass). Lanes outside `on` write zeros. */
-KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on, int all_on, int exact) {
-  contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat));
+FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on, int all_on,
+                            int exact) {
+  contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), kind);
   contact_sum sum = contact_zero();
   plane_state p = c.pair->halfspace ? halfspace_plane(c.pair, get_vec(&AT(SLOT_AT(s, plane), 3)))
                                     : get_plane(SLOT_AT(s, plane));
-  contact_normal(&c, p, SLOT_AT(s, plane_rows), &sum);
+  contact_normal(&c, p, exact, SLOT_AT(s, plane_rows), &sum);
   AT(SLOT_AT(s, gap), 0) = sel(on, sum.gap, splat(ELEM_HUGE));
   AT(SLOT_AT(s, low), 0) = sum.low;
   AT(SLOT_AT(s, energy), 0) = sel(on, sum.value, zero());
@@ -315,4 +317,9 @@ KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, 
   AT(W(noise), 0) = AT(W(noise), 0) + sel(on, max_abs(sum.force[0]) * lever, zero());
   AT(W(residual), 0) = sel(on, rmax(AT(W(residual), 0), sum.residual), AT(W(residual), 0));
   return sel(on, sum.value, zero());
+}
+KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on, int all_on, int exact) {
+  if (k->barrier == BARRIER_LOCAL)
+    return contact_evaluate_as(BARRIER_LOCAL, k, w, slots, s, pair_id, on, all_on, exact);
+  return contact_evaluate_as(BARRIER_INVERSE, k, w, slots, s, pair_id, on, all_on, exact);
 }

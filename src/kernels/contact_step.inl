@@ -4,7 +4,7 @@
 /* A pair that enters the list: closest points, then its plane solved to the end. Sets bits of *overlap where the
  * shapes are not separated. */
 KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int pair_id, mask fresh, uint32_t *overlap) {
-  contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat));
+  contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
   AT(SLOT_AT(s, plane_t), 6) = sel(fresh, zero(), AT(SLOT_AT(s, plane_t), 6));
   put_vec_sel(SLOT_AT(s, motion), fresh, vec_zero());
   for (int i = 0; i < c.set[0].num + c.set[1].num; i++) {
@@ -28,7 +28,7 @@ KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int
 /* The nested reference: the plane solved to the end at the given poses. */
 KERNEL void contact_polish(const step_params *k, real *w, real *slots, int s, int pair_id, mask on, const real *xpos,
                            const real *xmat) {
-  contact_frame c = contact_at(k, w, pair_id, xpos, xmat);
+  contact_frame c = contact_at(k, w, pair_id, xpos, xmat, k->barrier);
   if (c.pair->halfspace) return;
   plane_state p = get_plane(SLOT_AT(s, plane));
   mask done;
@@ -66,7 +66,7 @@ FN plane_state contact_recenter(const contact_frame *c, plane_state p) {
 
 /* Lagged friction points, weights and frame at the start of the step (physics at time t). */
 KERNEL void contact_begin(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
-  contact_frame c = contact_at(k, w, pair_id, W(xpos_t), W(xmat_t));
+  contact_frame c = contact_at(k, w, pair_id, W(xpos_t), W(xmat_t), k->barrier);
   int half = c.pair->halfspace;
   plane_state p = half ? halfspace_plane(c.pair, c.x[0]) : contact_recenter(&c, get_plane(SLOT_AT(s, plane)));
   put_plane(SLOT_AT(s, plane), on, p);
@@ -117,7 +117,7 @@ FN twist6 body_step(const step_params *k, const real *w, const real *d, int body
  * to first order. body_twist: step twists of all bodies (6 each). */
 KERNEL void contact_direction(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
                               const real *body_twist) {
-  contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat));
+  contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
   plane_state p = get_plane(SLOT_AT(s, plane));
   twist6 t[2];
   for (int j = 0; j < 2; j++) t[j] = get_twist(&AT(body_twist, 6 * c.pair->side[j].body));
@@ -187,9 +187,9 @@ FN real friction_try(const step_params *k, real *w, real *slots, int s, const co
 }
 
 /* Energy of one slot at the trial; lowers clear_try to the certified margin. */
-KERNEL real contact_try(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
-  contact_frame c = contact_at(k, w, pair_id, W(xpos_try), W(xmat_try));
-  contact_frame now = contact_at(k, w, pair_id, W(xpos), W(xmat));
+FN real contact_try_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
+  contact_frame c = contact_at(k, w, pair_id, W(xpos_try), W(xmat_try), kind);
+  contact_frame now = contact_at(k, w, pair_id, W(xpos), W(xmat), kind);
   plane_state p = get_plane(SLOT_AT(s, plane)), q;
   real t = AT(W(step), 0), low, gap, value, s0 = splat(1), s1 = splat(1);
   int half = c.pair->halfspace;
@@ -220,6 +220,10 @@ KERNEL real contact_try(const step_params *k, real *w, real *slots, int s, int p
   if (any(rubs)) value = value + sel(rubs, friction_try(k, w, slots, s, &c, t), zero());
   return sel(on, value, zero());
 }
+KERNEL real contact_try(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
+  if (k->barrier == BARRIER_LOCAL) return contact_try_as(BARRIER_LOCAL, k, w, slots, s, pair_id, on);
+  return contact_try_as(BARRIER_INVERSE, k, w, slots, s, pair_id, on);
+}
 
 KERNEL void contact_accept(const step_params *k, const real *w, real *slots, int s, mask yes) {
   const real *q = SLOT_AT(s, plane_try);
@@ -242,7 +246,7 @@ FN void contact_put_gap(const step_params *k, real *slots, int s, mask on, vec3 
  * about their centres until they come apart, then the true supports along it. Writes u and the supports into plane
  * (u, a's support) and plane_t (b's support), and the gap, negative where they overlap. */
 KERNEL void contact_gap(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
-  contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat));
+  contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
   if (c.pair->halfspace) {
     vec3 u = vec_splat(c.pair->normal), a = nearest_point(&c, 0, u);
     real gap = dot(u, a) - K(c.pair->offset);

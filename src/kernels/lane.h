@@ -55,7 +55,6 @@ FN real rmax(real a, real b) { return a > b ? a : b; }
 FN mask mask_from_bits(uint32_t bits) { return (int)(bits & 1u); }
 FN uint32_t bits_from_mask(mask m) { return (uint32_t)m; }
 #if defined(__CUDACC__) && ABUT_REAL == 64
-FN real rsqrt_exact(real a) { return 1.0 / ::sqrt(a); }
 FN real root(real a) { return ::sqrt(a); }
 #elif defined(__CUDACC__)
 FN real root(real a) { return ::sqrtf(a); }
@@ -152,7 +151,7 @@ FN mask ge(real a, real b) { return le(b, a); }
 FN real zero(void) { return splat(K(0)); }
 FN real rabs(real a) { return rmax(a, -a); }
 /* false for NaN and infinities */
-FN mask finite(real a) { return lt(rabs(a), splat(K(ELEM_HUGE))); }
+FN mask is_finite(real a) { return lt(rabs(a), splat(K(ELEM_HUGE))); }
 
 /* 1/x. Where the processor has a fast estimate, two Newton steps on it (last bit may differ from the division); the
  * strict build divides. */

@@ -172,9 +172,14 @@ FN void plane_cross(const plane_moments *m, real s, int unknowns, real b[4][6]) 
 
 FN int plane_unknowns(const barrier *br) { return br->kind == BARRIER_LOCAL ? 4 : 3; }
 
-/* Joins two sides into the pair's terms. mu: energy per U. Valid at any plane with positive margins. */
-FN void plane_join(const barrier *br, const plane_moments *ma, const plane_moments *mb, real sigma, real mu,
-                   plane_terms *t) {
+/* Joins two sides into the pair's terms. mu: energy per U. Valid at any plane with positive margins.
+ *
+ * local: what holds a plane's turn and length is the norm term, whose pull at the optimum is T = sum |f| margin. Away
+ * from it (1 - |n| out of reach, say, while points are not) the Hessian can be all but singular and a Newton step
+ * wild. Unless `exact`, these two curvatures are kept above half of what they are at the optimum, P' = -T and
+ * P'' >= 5 T/reach: a floor that is inactive once the plane is near. */
+FN void plane_join(const barrier *br, const plane_moments *ma, const plane_moments *mb, real e, real sigma, real mu,
+                   int exact, plane_terms *t) {
   int local = br->kind == BARRIER_LOCAL;
   real s = plane_length(br, sigma);
   const plane_moments *side[2] = {ma, mb};
@@ -195,13 +200,19 @@ FN void plane_join(const barrier *br, const plane_moments *ma, const plane_momen
     real p, dp, ddp;
     barrier norm_barrier = {BARRIER_LOCAL, br->reach, 1};
     barrier_at(&norm_barrier, sigma, &p, &dp, &ddp);
+    real pull = dp;
+    if (!exact) {
+      real full = fr - (ma->f1.z + mb->f1.z) - e * t->g[2]; /* T */
+      pull = rmin(dp, K(-0.5) * full);
+      ddp = rmax(ddp, full * (K(2.5) / br->reach));
+    }
     t->value = mu * (p + ma->value + mb->value);
     t->g[3] = dp - (ma->f1.z + mb->f1.z) + fr;
     t->k[6] = -(ma->h13 + mb->h13);
     t->k[7] = -(ma->h23 + mb->h23);
     t->k[8] = -(ma->h1.z + mb->h1.z);
     t->k[9] = ma->h33 + mb->h33 + ddp;
-    turn = -(dp + fr) / s;
+    turn = -(pull + fr) / s;
     scale_ = mu;
   } else {
     real a = ma->value + mb->value, ia = splat(1) / a;

@@ -1,7 +1,7 @@
 /* query.inl: plane queries: the pair kernel on points given per lane. */
 
-KERNEL void query_plane(query_block *q) {
-  barrier br = {q->barrier, K(q->reach), K(1 / q->length)};
+FN void query_plane_as(int kind, query_block *q) {
+  barrier br = {kind, K(q->reach), K(1 / q->length)};
   point_set a = {0, (const real *)q->a, q->na, 0, 1}, b = {0, (const real *)q->b, q->nb, 0, 1};
   mat3 one = mat_identity();
   vec3 none = vec_zero();
@@ -31,7 +31,7 @@ KERNEL void query_plane(query_block *q) {
   plane_view(f, p.c, one, none, &vb, &ob);
   plane_moments ma = plane_side(&br, &a, 1, va, oa, p.e, s), mb = plane_side(&br, &b, -1, vb, ob, p.e, s);
   plane_terms t;
-  plane_join(&br, &ma, &mb, p.sigma, splat(1), &t);
+  plane_join(&br, &ma, &mb, p.e, p.sigma, splat(1), 1, &t);
   real outer_ = splat(1), k_len = s;
   if (br.kind == BARRIER_INVERSE) {
     real total = ma.value + mb.value;
@@ -54,4 +54,8 @@ KERNEL void query_plane(query_block *q) {
   }
   q->separated = bits_from_mask(apart);
   q->converged = bits_from_mask(done);
+}
+KERNEL void query_plane(query_block *q) {
+  if (q->barrier == BARRIER_LOCAL) query_plane_as(BARRIER_LOCAL, q);
+  else query_plane_as(BARRIER_INVERSE, q);
 }

@@ -274,7 +274,7 @@ FN void plane_vjp(const contact_frame *c, const lag_frame *t, const lag_bar *bar
   plane_moments m[2];
   plane_terms terms;
   contact_moments(c, t->p, m);
-  plane_join(&c->br, &m[0], &m[1], t->p.sigma, c->mu, &terms);
+  plane_join(&c->br, &m[0], &m[1], t->p.e, t->p.sigma, c->mu, 1, &terms);
   vec3 u_bar = add(bar->u, cross(bar->turn, t->p.u));
   int np = plane_unknowns(&c->br);
   real is = splat(1) / t->s, l[10], d[4];
@@ -341,7 +341,7 @@ FN void lag_side(const step_params *k, real *w, real *slots, int s, const contac
 /* All input cotangents of one slot's friction and stiffness. l: twists of A and B under lambda, force cotangent
  * included. */
 KERNEL void contact_vjp(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
-  contact_frame c = contact_at(k, w, pair_id, W(xpos_t), W(xmat_t));
+  contact_frame c = contact_at(k, w, pair_id, W(xpos_t), W(xmat_t), k->barrier);
   int half = c.pair->halfspace;
   twist6 l[2];
   for (int j = 0; j < 2; j++) l[j] = get_twist(&AT(W(body_step), 6 * c.pair->side[j].body));

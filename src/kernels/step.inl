@@ -2,12 +2,8 @@
  * lanes in g->live and leaves every other lane's state untouched. */
 
 #define STAGE_BEGIN                                                                                            \
-  real *w = (real *)g->work;                                                                                   \
-  real *slots = (real *)g->slots;                                                                              \
-  mask live = mask_from_bits(g->live);                                                                         \
-  (void)w;                                                                                                     \
-  (void)slots;                                                                                                 \
-  (void)live;
+  __attribute__((unused)) real *w = (real *)g->work, *slots = (real *)g->slots;                                \
+  __attribute__((unused)) mask live = mask_from_bits(g->live);
 
 FN void copy_sel(real *to, const real *from, int n, mask m) {
   for (int i = 0; i < n; i++) AT(to, i) = sel(m, AT(from, i), AT(to, i));
@@ -158,7 +154,7 @@ KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
   }
   AT(W(residual), 0) = residual;
   AT(W(energy), 0) = energy;
-  mask sane = mask_and(finite(energy), finite(residual));
+  mask sane = mask_and(is_finite(energy), is_finite(residual));
   g->converged = bits_from_mask(mask_and(live, mask_and(sane, le(residual, splat(K(k->tolerance))))));
   g->accepted = bits_from_mask(mask_and(live, sane));
 }
