@@ -1,5 +1,6 @@
-/* scene.h: what physics tests share: scenes described in a few calls, a rollout with all its outputs, and the small
- * vectors to judge them with. Helpers report failures to the running test and return NULL; REQUIRE the result. */
+/* scene.h: what physics tests share: scenes described in a few calls, a rollout with all its outputs, and the
+ * small vectors to judge them with. Helpers report failures to the running test and return NULL; REQUIRE the
+ * result. */
 #ifndef ABUT_TEST_SCENE_H
 #define ABUT_TEST_SCENE_H
 #include "test.h"
@@ -62,10 +63,10 @@ static inline abut_builder *scene_begin(double gz) {
   return b;
 }
 
-/* A body at (x, y, z) of its parent's frame. Mass (kg) and principal moments (kg m^2) come from its geoms where
- * mass is 0. */
-static inline int32_t scene_body(abut_builder *b, int32_t parent, double x, double y, double z, double mass, double ix,
-                                 double iy, double iz) {
+/* A body at (x, y, z) of its parent's frame. Mass (kg) and principal moments (kg m^2) come from its geoms
+ * where mass is 0. */
+static inline int32_t scene_body(abut_builder *b, int32_t parent, double x, double y, double z, double mass,
+                                 double ix, double iy, double iz) {
   abut_body_def def = abut_default_body_def();
   int32_t id = -1;
   def.parent = parent;
@@ -83,7 +84,8 @@ static inline int32_t scene_joint(abut_builder *b, abut_joint_def def) {
 }
 
 /* A joint without any forces of its own, through (0, 0, z) of the body frame. */
-static inline abut_joint_def scene_joint_def(int32_t body, int32_t type, double ax, double ay, double az, double z) {
+static inline abut_joint_def scene_joint_def(int32_t body, int32_t type, double ax, double ay, double az,
+                                             double z) {
   abut_joint_def def = abut_default_joint_def();
   def.body = body;
   def.type = type;
@@ -93,14 +95,15 @@ static inline abut_joint_def scene_joint_def(int32_t body, int32_t type, double 
 }
 
 /* A body of given mass properties that floats. */
-static inline int32_t scene_free_body(abut_builder *b, double x, double y, double z, double mass, double ix, double iy,
-                                      double iz) {
+static inline int32_t scene_free_body(abut_builder *b, double x, double y, double z, double mass, double ix,
+                                      double iy, double iz) {
   int32_t id = scene_body(b, 0, x, y, z, mass, ix, iy, iz);
   scene_joint(b, scene_joint_def(id, ABUT_JOINT_FREE, 0, 0, 1, 0));
   return id;
 }
 
-static inline int32_t scene_geom(abut_builder *b, int32_t body, int32_t type, double s0, double s1, double s2) {
+static inline int32_t scene_geom(abut_builder *b, int32_t body, int32_t type, double s0, double s1,
+                                 double s2) {
   abut_geom_def def = abut_default_geom_def();
   int32_t id = -1;
   def.body = body;
@@ -166,11 +169,11 @@ typedef struct scene_run {
   abut_rollout_result result;
   int64_t nenv, nstep;
   abut_model_sizes size;
-  double *qpos, *qvel, *xpos, *xquat;          /* nstep + 1 */
-  double *force, *gap, *energy;                /* nstep */
+  double *qpos, *qvel, *xpos, *xquat; /* nstep + 1 */
+  double *force, *gap, *energy;       /* nstep */
   int32_t *iterations;
-  uint32_t *status;                            /* [nenv] */
-  double *moved;                               /* [nenv] */
+  uint32_t *status; /* [nenv] */
+  double *moved;    /* [nenv] */
 } scene_run;
 
 static inline void scene_run_free(scene_run *r) {
@@ -189,7 +192,8 @@ static inline void scene_run_free(scene_run *r) {
   free(r);
 }
 
-/* Index of the first entry of (env, step) in an array of n entries per step and rows steps per environment. */
+/* Index of the first entry of (env, step) in an array of n entries per step and rows steps per environment.
+ */
 static inline size_t scene_row(const scene_run *r, int64_t env, int64_t step, int moment, int64_t n) {
   return (size_t)((env * (r->nstep + moment) + step) * n);
 }
@@ -214,10 +218,10 @@ static inline double scene_energy(const scene_run *r, int64_t env, int64_t step)
   return e[0] + e[1] + e[2] + e[3];
 }
 
-/* Runs nstep steps of a new batch. qpos0 [nenv][nq], qvel0 [nenv][nv], ctrl [nu], held; NULL: the model's, zero,
- * zero. */
-static inline scene_run *scene_rollout(const abut_model *model, abut_options options, int64_t nstep, double *qpos0,
-                                       double *qvel0, double *ctrl) {
+/* Runs nstep steps of a new batch. qpos0 [nenv][nq], qvel0 [nenv][nv], ctrl [nu], held; NULL: the model's,
+ * zero, zero. */
+static inline scene_run *scene_rollout(const abut_model *model, abut_options options, int64_t nstep,
+                                       double *qpos0, double *qvel0, double *ctrl) {
   scene_run *r = calloc(1, sizeof *r);
   if (!r) return NULL;
   abut_status status = abut_batch_create(model, &options, &r->batch);
@@ -229,10 +233,16 @@ static inline scene_run *scene_rollout(const abut_model *model, abut_options opt
   r->nenv = options.nenv;
   r->nstep = nstep;
   r->size = abut_model_get_sizes(model);
-  int64_t n = r->nenv, t = nstep, nq = r->size.nq, nv = r->size.nv, nbody = r->size.nbody, npair = r->size.npair;
-  struct { double **data; int64_t shape[4]; int32_t ndim; } list[] = {
-      {&r->qpos, {n, t + 1, nq}, 3},       {&r->qvel, {n, t + 1, nv}, 3},     {&r->xpos, {n, t + 1, nbody, 3}, 4},
-      {&r->xquat, {n, t + 1, nbody, 4}, 4}, {&r->force, {n, t, npair, 3}, 4}, {&r->gap, {n, t}, 2},
+  int64_t n = r->nenv, t = nstep, nq = r->size.nq, nv = r->size.nv, nbody = r->size.nbody,
+          npair = r->size.npair;
+  struct {
+    double **data;
+    int64_t shape[4];
+    int32_t ndim;
+  } list[] = {
+      {&r->qpos, {n, t + 1, nq}, 3},       {&r->qvel, {n, t + 1, nv}, 3},
+      {&r->xpos, {n, t + 1, nbody, 3}, 4}, {&r->xquat, {n, t + 1, nbody, 4}, 4},
+      {&r->force, {n, t, npair, 3}, 4},    {&r->gap, {n, t}, 2},
       {&r->energy, {n, t, 4}, 3},          {&r->moved, {n}, 1},
   };
   abut_tensor out[8];
@@ -246,8 +256,10 @@ static inline scene_run *scene_rollout(const abut_model *model, abut_options opt
   r->iterations = calloc((size_t)(n * t) + 1, sizeof *r->iterations);
   int64_t per_env[1] = {n}, per_step[2] = {n, t}, shape_q[2] = {n, nq}, shape_v[2] = {n, nv};
   int64_t shape_u[3] = {1, 1, r->size.nu};
-  abut_tensor flags = scene_tensor(r->status, 1, 32, 1, per_env), counts = scene_tensor(r->iterations, 0, 32, 2, per_step);
-  abut_tensor start_q = scene_tensor(qpos0, 2, 64, 2, shape_q), start_v = scene_tensor(qvel0, 2, 64, 2, shape_v);
+  abut_tensor flags = scene_tensor(r->status, 1, 32, 1, per_env),
+              counts = scene_tensor(r->iterations, 0, 32, 2, per_step);
+  abut_tensor start_q = scene_tensor(qpos0, 2, 64, 2, shape_q),
+              start_v = scene_tensor(qvel0, 2, 64, 2, shape_v);
   abut_tensor hold = scene_tensor(ctrl, 2, 64, 3, shape_u);
   abut_rollout_args args = abut_default_rollout_args();
   args.nstep = nstep;

@@ -1,4 +1,5 @@
-/* test_dynamics.c: free bodies and pendulums against closed forms and a fine reference, and what collisions conserve. */
+/* test_dynamics.c: free bodies and pendulums against closed forms and a fine reference, and what collisions
+ * conserve. */
 #include "scene.h"
 
 static const double g = 9.81;
@@ -91,7 +92,8 @@ TEST(tumbling_converges_at_first_order) {
   CHECK(last < 0.05);
   for (double dt = 0.004; dt > 0.0009; dt /= 2) {
     double error = tumble_error(model, dt, 2), order = log2(last / error);
-    if (!(order > 0.8 && order < 1.2)) test_fail(__FILE__, __LINE__, "dt %g: error %g, order %g", dt, error, order);
+    if (!(order > 0.8 && order < 1.2))
+      test_fail(__FILE__, __LINE__, "dt %g: error %g, order %g", dt, error, order);
     last = error;
   }
   abut_model_destroy(model);
@@ -123,8 +125,8 @@ TEST(tumbling_only_dissipates) {
 
 /* ---------------------------------------------------------------------------------------- pendulum */
 
-/* Period of a pendulum of mass m whose centre hangs at a distance l, inertia i about the pivot, released at angle a:
- * 2 pi sqrt(i/(m g l)) / agm(1, cos(a/2)). */
+/* Period of a pendulum of mass m whose centre hangs at a distance l, inertia i about the pivot, released at
+ * angle a: 2 pi sqrt(i/(m g l)) / agm(1, cos(a/2)). */
 static double pendulum_period(double i, double m, double l, double a) {
   double x = 1, y = cos(a / 2);
   for (int n = 0; n < 8; n++) {

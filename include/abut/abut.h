@@ -109,13 +109,13 @@ typedef struct abut_joint_def {
   double axis[3]; /* slide, hinge: in the body frame, need not be unit */
   double ref;     /* qpos at the reference pose (m or rad) */
   int32_t limited;
-  double range[2];      /* m or rad; ball: range[1] is the largest angle */
-  double solref[2];     /* limit: time constant (s), damping ratio, as MuJoCo's solreflimit */
-  double stiffness;     /* N/m or N m/rad */
-  double springref;     /* m or rad */
-  double damping;       /* N s/m or N m s/rad */
-  double armature;      /* kg or kg m^2 */
-  double frictionloss;  /* N or N m */
+  double range[2];     /* m or rad; ball: range[1] is the largest angle */
+  double solref[2];    /* limit: time constant (s), damping ratio, as MuJoCo's solreflimit */
+  double stiffness;    /* N/m or N m/rad */
+  double springref;    /* m or rad */
+  double damping;      /* N s/m or N m s/rad */
+  double armature;     /* kg or kg m^2 */
+  double frictionloss; /* N or N m */
 } abut_joint_def;
 
 typedef struct abut_geom_def {
@@ -150,19 +150,22 @@ ABUT_API abut_joint_def abut_default_joint_def(void);
 ABUT_API abut_geom_def abut_default_geom_def(void);
 ABUT_API abut_actuator_def abut_default_actuator_def(void);
 
-/* A builder holds a scene while it is described; ids count up from 0 per kind (body 0 is the world, it exists).
- * Bodies must be added parents first; joints and geoms in any order. The compiled scene has joints and geoms in the
- * order of their bodies, each body's as they were added; bodies, actuators and keys keep their ids. */
+/* A builder holds a scene while it is described; ids count up from 0 per kind (body 0 is the world, it
+ * exists). Bodies must be added parents first; joints and geoms in any order. The compiled scene has joints
+ * and geoms in the order of their bodies, each body's as they were added; bodies, actuators and keys keep
+ * their ids. */
 ABUT_API abut_status abut_builder_create(abut_builder **builder);
 ABUT_API void abut_builder_destroy(abut_builder *builder);
 ABUT_API abut_status abut_builder_add_body(abut_builder *builder, const abut_body_def *def, int32_t *id);
 ABUT_API abut_status abut_builder_add_joint(abut_builder *builder, const abut_joint_def *def, int32_t *id);
 ABUT_API abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *def, int32_t *id);
-ABUT_API abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator_def *def, int32_t *id);
+ABUT_API abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator_def *def,
+                                               int32_t *id);
 /* No contact between any geoms of these two bodies. */
 ABUT_API abut_status abut_builder_exclude(abut_builder *builder, int32_t body1, int32_t body2);
 /* Contact between two geoms whatever the filters say; friction < 0: by the maximum rule. */
-ABUT_API abut_status abut_builder_add_pair(abut_builder *builder, int32_t geom1, int32_t geom2, double friction);
+ABUT_API abut_status abut_builder_add_pair(abut_builder *builder, int32_t geom1, int32_t geom2,
+                                           double friction);
 /* qpos (nq), qvel (nv), ctrl (nu) in the compiled order; NULL: default. */
 ABUT_API abut_status abut_builder_add_key(abut_builder *builder, const char *name, const double *qpos,
                                           const double *qvel, const double *ctrl);
@@ -190,13 +193,14 @@ typedef struct abut_model_sizes {
 } abut_model_sizes;
 ABUT_API abut_model_sizes abut_model_get_sizes(const abut_model *model);
 
-/* Name of an object, "" if it has none; NULL if id is out of range. kind: 'b'ody, 'j'oint, 'g'eom, 'a'ctuator, 'k'ey. */
+/* Name of an object, "" if it has none; NULL if id is out of range. kind: 'b'ody, 'j'oint, 'g'eom,
+ * 'a'ctuator, 'k'ey. */
 ABUT_API const char *abut_model_name(const abut_model *model, char kind, int32_t id);
 /* Geoms of contact pair id. Pairs are sorted; contact_force and min_pair count in this order. */
 ABUT_API abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms[2]);
 
-/* The compiled objects as their definitions, every default resolved: names live as long as the model; a mesh's
- * points are NULL here (abut_model_hull has them), densities are spent (0). */
+/* The compiled objects as their definitions, every default resolved: names live as long as the model; a
+ * mesh's points are NULL here (abut_model_hull has them), densities are spent (0). */
 ABUT_API abut_status abut_model_body(const abut_model *model, int32_t body, abut_body_def *def);
 ABUT_API abut_status abut_model_joint(const abut_model *model, int32_t joint, abut_joint_def *def);
 ABUT_API abut_status abut_model_geom(const abut_model *model, int32_t geom, abut_geom_def *def);
@@ -242,11 +246,11 @@ typedef struct abut_options {
   double reach;           /* of the local barrier, in units of length */
   double stiffness;       /* J per L0-scaled barrier; 0: 1e-7 local, 1e-8 inverse */
   double length;          /* L0 (m) */
-  double gap0;            /* gap given to shapes that touch at the start (m); 0: half the reach, 1e-4 inverse */
-  double max_separation;  /* refuse to start if a body must move further than this (m) */
-  double friction;        /* overrides every coefficient if >= 0 */
-  double slip_velocity;   /* below it contact creeps (m/s) */
-  double tolerance;       /* gradient tolerance of a step (N, N m / L0) */
+  double gap0; /* gap given to shapes that touch at the start (m); 0: half the reach, 1e-4 inverse */
+  double max_separation; /* refuse to start if a body must move further than this (m) */
+  double friction;       /* overrides every coefficient if >= 0 */
+  double slip_velocity;  /* below it contact creeps (m/s) */
+  double tolerance;      /* gradient tolerance of a step (N, N m / L0) */
 } abut_options;
 ABUT_API abut_options abut_default_options(void);
 
@@ -257,7 +261,8 @@ typedef struct abut_batch abut_batch;
 ABUT_API abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
                                        int64_t *bytes_per_env, int64_t *bytes_total);
 /* All environments start at qpos0 with zero velocity. The model must outlive the batch. */
-ABUT_API abut_status abut_batch_create(const abut_model *model, const abut_options *options, abut_batch **batch);
+ABUT_API abut_status abut_batch_create(const abut_model *model, const abut_options *options,
+                                       abut_batch **batch);
 ABUT_API void abut_batch_destroy(abut_batch *batch);
 /* Options in force: every default resolved. */
 ABUT_API abut_options abut_batch_get_options(const abut_batch *batch);
@@ -269,16 +274,16 @@ typedef struct abut_parameters {
 } abut_parameters;
 ABUT_API abut_status abut_batch_set_parameters(abut_batch *batch, const abut_parameters *parameters);
 
-/* mask: N bytes, non-zero selects; NULL selects all. Reset goes to key (-1: qpos0, zero velocity), clears warm
- * starts and status: a reset environment behaves as a fresh one. */
+/* mask: N bytes, non-zero selects; NULL selects all. Reset goes to key (-1: qpos0, zero velocity), clears
+ * warm starts and status: a reset environment behaves as a fresh one. */
 ABUT_API abut_status abut_batch_reset(abut_batch *batch, const uint8_t *mask, int32_t key);
 /* qpos [N|1,nq], qvel [N|1,nv]; NULL leaves as is. Warm starts of the selected environments are cleared. */
 ABUT_API abut_status abut_batch_set_state(abut_batch *batch, const uint8_t *mask, const abut_tensor *qpos,
                                           const abut_tensor *qvel);
 ABUT_API abut_status abut_batch_get_state(const abut_batch *batch, const uint8_t *mask, abut_tensor *qpos,
                                           abut_tensor *qvel);
-/* Adds noise to the selected environments' qvel and, in tangent space, to qpos: normal with deviation sigma, a
- * function of (seed, environment, step, entry) only. Clears their warm starts. */
+/* Adds noise to the selected environments' qvel and, in tangent space, to qpos: normal with deviation sigma,
+ * a function of (seed, environment, step, entry) only. Clears their warm starts. */
 ABUT_API abut_status abut_batch_perturb(abut_batch *batch, const uint8_t *mask, uint64_t seed, uint64_t step,
                                         double sigma_qpos, double sigma_qvel);
 
@@ -300,8 +305,8 @@ enum {
 
 /* ---------------------------------------------------------------------------------------- rollout */
 
-/* A rollout advances every environment by nstep steps. All tensors have the batch's dtype unless said; outputs
- * that are NULL are not written. Index 0 of a T+1 axis is the start (after separation). */
+/* A rollout advances every environment by nstep steps. All tensors have the batch's dtype unless said;
+ * outputs that are NULL are not written. Index 0 of a T+1 axis is the start (after separation). */
 typedef struct abut_rollout_args {
   int64_t nstep;
   int32_t record; /* keep what abut_rollout_vjp needs; does not change any forward bit */
@@ -309,7 +314,7 @@ typedef struct abut_rollout_args {
   const abut_tensor *qpos0; /* [N|1, nq]; NULL: the batch's state */
   const abut_tensor *qvel0; /* [N|1, nv] */
   const abut_tensor *ctrl;  /* [N|1, T|1, nu]; NULL: zero */
-  double kick;              /* each step starts by adding uniform noise in [-kick, kick] to qvel (m/s, rad/s) */
+  double kick; /* each step starts by adding uniform noise in [-kick, kick] to qvel (m/s, rad/s) */
   uint64_t kick_seed;
   /* outputs */
   abut_tensor *qpos;          /* [N, T+1, nq] */
@@ -317,12 +322,12 @@ typedef struct abut_rollout_args {
   abut_tensor *xpos;          /* [N, T+1, nbody, 3] body frame origins (m, world) */
   abut_tensor *xquat;         /* [N, T+1, nbody, 4] */
   abut_tensor *contact_force; /* [N, T, npair, 3] force on the body of the pair's first geom (N, world) */
-  abut_tensor *min_gap;       /* [N, T] smallest distance between shapes that have a plane (m); +inf if none */
-  abut_tensor *min_pair;      /* [N, T] int32, its pair, -1 if none */
-  abut_tensor *energy;        /* [N, T, 4] kinetic, gravity, contact, joint springs (J) at the step's end */
-  abut_tensor *status;        /* [N] uint32 */
-  abut_tensor *iterations;    /* [N, T] int32 Newton iterations */
-  abut_tensor *moved;         /* [N] largest distance a body was moved to separate shapes at the start (m) */
+  abut_tensor *min_gap;    /* [N, T] smallest distance between shapes that have a plane (m); +inf if none */
+  abut_tensor *min_pair;   /* [N, T] int32, its pair, -1 if none */
+  abut_tensor *energy;     /* [N, T, 4] kinetic, gravity, contact, joint springs (J) at the step's end */
+  abut_tensor *status;     /* [N] uint32 */
+  abut_tensor *iterations; /* [N, T] int32 Newton iterations */
+  abut_tensor *moved;      /* [N] largest distance a body was moved to separate shapes at the start (m) */
 } abut_rollout_args;
 ABUT_API abut_rollout_args abut_default_rollout_args(void);
 
@@ -335,12 +340,13 @@ typedef struct abut_rollout_result {
   double seconds;
 } abut_rollout_result;
 
-/* Called from the calling thread about ten times a second; return non-zero to stop after the steps in flight. */
+/* Called from the calling thread about ten times a second; return non-zero to stop after the steps in flight.
+ */
 typedef int (*abut_progress)(void *user, double fraction);
 
 /* result and progress may be NULL. Bad input fails before anything is written. */
-ABUT_API abut_status abut_rollout(abut_batch *batch, const abut_rollout_args *args, abut_rollout_result *result,
-                                  abut_progress progress, void *user);
+ABUT_API abut_status abut_rollout(abut_batch *batch, const abut_rollout_args *args,
+                                  abut_rollout_result *result, abut_progress progress, void *user);
 
 /* Cotangents of the recorded rollout. Inputs (NULL: zero) have the shapes of the rollout's outputs; outputs
  * (NULL: not wanted) have the full shapes [N, ...] below and are assigned. Quaternion cotangents are the
@@ -363,8 +369,8 @@ ABUT_API abut_status abut_rollout_vjp(abut_batch *batch, const abut_vjp_args *ar
 
 /* ---------------------------------------------------------------------------------------- queries */
 
-/* Separating-plane potential of two convex point sets (docs/contact.md), npair of them: the kernel that a step
- * calls. Points are in one common frame. */
+/* Separating-plane potential of two convex point sets (docs/contact.md), npair of them: the kernel that a
+ * step calls. Points are in one common frame. */
 typedef struct abut_plane_query {
   int32_t contact; /* ABUT_CONTACT_* */
   double reach;
@@ -391,8 +397,8 @@ typedef struct abut_plane_result {
   double *grad_b;  /* nb x 3 */
 } abut_plane_result;
 
-ABUT_API abut_status abut_query_plane(int64_t count, const abut_plane_query *queries, abut_plane_result *results,
-                                      int32_t dtype);
+ABUT_API abut_status abut_query_plane(int64_t count, const abut_plane_query *queries,
+                                      abut_plane_result *results, int32_t dtype);
 
 #ifdef __cplusplus
 }

@@ -14,8 +14,10 @@ double elem_get(const abut_batch *b, const char *array, int64_t i) {
   return b->kernels->elem_size == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
 }
 void elem_put(const abut_batch *b, char *array, int64_t i, double x) {
-  if (b->kernels->elem_size == 8) ((double *)array)[i] = x;
-  else ((float *)array)[i] = (float)x;
+  if (b->kernels->elem_size == 8)
+    ((double *)array)[i] = x;
+  else
+    ((float *)array)[i] = (float)x;
 }
 
 abut_options abut_default_options(void) {
@@ -32,7 +34,7 @@ abut_options abut_default_options(void) {
   return o;
 }
 
-#define RANGE(ok, name, format, value)                                                                         \
+#define RANGE(ok, name, format, value)                                                                       \
   if (!(ok)) return abut_fail(ABUT_ERROR_ARGUMENT, "option %s: %" format " is out of range", name, value)
 
 /* Checks options and resolves every default. */
@@ -48,7 +50,8 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   RANGE(o->max_iterations >= 1, "max_iterations", "d", o->max_iterations);
   RANGE(o->pair_capacity >= 0, "pair_capacity", "d", o->pair_capacity);
   RANGE(o->device >= 0 && o->device <= 2, "device", "d", o->device);
-  if (o->device == ABUT_DEVICE_CUDA) return abut_fail(ABUT_ERROR_DEVICE, "no CUDA driver: this build runs on the CPU");
+  if (o->device == ABUT_DEVICE_CUDA)
+    return abut_fail(ABUT_ERROR_DEVICE, "no CUDA driver: this build runs on the CPU");
   if (o->timestep == 0) o->timestep = 0.01;
   if (o->stiffness == 0) o->stiffness = o->contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-8;
   if (o->gap0 == 0) o->gap0 = o->contact == ABUT_CONTACT_LOCAL ? 0.5 * o->reach * o->length : 1e-4;
@@ -100,9 +103,10 @@ static int64_t bytes_add(int64_t a, int64_t b, int64_t c) {
   return __builtin_mul_overflow(b, c, &r) || __builtin_add_overflow(a, r, &r) ? INT64_MAX : r;
 }
 
-abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep, int64_t *bytes_per_env,
-                              int64_t *bytes_total) {
-  if (!model || !options || nstep < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_memory: NULL or negative argument");
+abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
+                              int64_t *bytes_per_env, int64_t *bytes_total) {
+  if (!model || !options || nstep < 0)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_memory: NULL or negative argument");
   abut_batch b = {0};
   ABUT_TRY(resolve(options, &b.options));
   b.model = model;
@@ -111,8 +115,10 @@ abut_status abut_batch_memory(const abut_model *model, const abut_options *optio
   ABUT_TRY(params_create(model, &b.options, &b.params));
   int64_t workers = b.options.threads * worker_bytes(&b.params, b.kernels, b.capacity);
   int64_t record = nstep > 0 ? bytes_add(start_bytes(&b), nstep, step_bytes(&b)) : 0;
-  if (bytes_per_env) *bytes_per_env = 2 * state_bytes(&b) + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
-  if (bytes_total) *bytes_total = bytes_add(workers, b.options.nenv, bytes_add(2 * state_bytes(&b), 1, record));
+  if (bytes_per_env)
+    *bytes_per_env = 2 * state_bytes(&b) + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
+  if (bytes_total)
+    *bytes_total = bytes_add(workers, b.options.nenv, bytes_add(2 * state_bytes(&b), 1, record));
   params_destroy(&b.params);
   return ABUT_OK;
 }
@@ -123,7 +129,8 @@ abut_status record_allocate(const abut_batch *b, int64_t rows, contact_record *r
   r->pair = malloc(n * cap * 4);
   r->data = malloc(n * cap * RECORD_VALUES * elem_size(b));
   if (r->count && r->pair && r->data) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MEMORY, "%lld contact records of %d contacts: out of memory", (long long)rows, b->capacity);
+  return abut_fail(ABUT_ERROR_MEMORY, "%lld contact records of %d contacts: out of memory", (long long)rows,
+                   b->capacity);
 }
 void record_free(contact_record *r) {
   free(r->count);
@@ -155,8 +162,8 @@ static abut_status default_parameters(abut_batch *b) {
   int32_t n[PARAM_COUNT];
   const abut_model *m = b->model;
   parameter_sizes(m, n);
-  const double *from[PARAM_COUNT] = {m->gravity, m->geom_friction, m->body_mass, &b->options.stiffness, m->actuator_gain,
-                                     m->actuator_bias};
+  const double *from[PARAM_COUNT] = {m->gravity,       m->geom_friction, m->body_mass, &b->options.stiffness,
+                                     m->actuator_gain, m->actuator_bias};
   for (int i = 0; i < PARAM_COUNT; i++) {
     parameter_array *p = &b->parameters[i];
     p->n = n[i];
@@ -220,8 +227,6 @@ abut_status abut_batch_create(const abut_model *model, const abut_options *optio
   return ABUT_OK;
 }
 
-
-
 void abut_batch_destroy(abut_batch *b) {
   if (!b) return;
   workers_free(b);
@@ -284,10 +289,11 @@ abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
     int64_t count = t[i] ? t[i]->shape[0] * t[i]->shape[1] : 0;
     for (int64_t j = 0; j < count; j++) {
       double x = elem_get(b, (const char *)t[i]->data + t[i]->byte_offset, j);
-      int positive = i == PARAM_STIFFNESS || (i == PARAM_MASS && b->model->body_mass[j % b->parameters[i].n] > 0);
+      int positive =
+          i == PARAM_STIFFNESS || (i == PARAM_MASS && b->model->body_mass[j % b->parameters[i].n] > 0);
       if (!isfinite(x) || (positive && !(x > 0)) || (i == PARAM_FRICTION && x < 0))
-        return abut_fail(ABUT_ERROR_ARGUMENT, "%s[%lld, %lld]: %g is not allowed", names[i], (long long)(j / b->parameters[i].n),
-                         (long long)(j % b->parameters[i].n), x);
+        return abut_fail(ABUT_ERROR_ARGUMENT, "%s[%lld, %lld]: %g is not allowed", names[i],
+                         (long long)(j / b->parameters[i].n), (long long)(j % b->parameters[i].n), x);
     }
   }
   for (int i = 0; i < PARAM_COUNT; i++) {
@@ -313,27 +319,31 @@ static void renew(abut_batch *b, int64_t env) {
 abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
   if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_reset: NULL batch");
   const abut_model *m = b->model;
-  if (key < -1 || key >= m->nkey) return abut_fail(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
+  if (key < -1 || key >= m->nkey)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
   const double *qpos = key < 0 ? m->qpos0 : m->key_qpos + (size_t)key * (size_t)m->nq;
   for (int64_t env = 0; env < b->options.nenv; env++) {
     if (mask && !mask[env]) continue;
     for (int32_t i = 0; i < m->nq; i++) elem_put(b, b->state.qpos, env * m->nq + i, qpos[i]);
     for (int32_t i = 0; i < m->nv; i++)
-      elem_put(b, b->state.qvel, env * m->nv + i, key < 0 ? 0 : m->key_qvel[(size_t)key * (size_t)m->nv + (size_t)i]);
+      elem_put(b, b->state.qvel, env * m->nv + i,
+               key < 0 ? 0 : m->key_qvel[(size_t)key * (size_t)m->nv + (size_t)i]);
     renew(b, env);
   }
   b->tape_valid = 0;
   return ABUT_OK;
 }
 
-static abut_status check_state(const abut_batch *b, const abut_tensor *qpos, const abut_tensor *qvel, int may_broadcast) {
+static abut_status check_state(const abut_batch *b, const abut_tensor *qpos, const abut_tensor *qvel,
+                               int may_broadcast) {
   const int64_t broadcast[2] = {may_broadcast, 0};
   int64_t q[2] = {b->options.nenv, b->model->nq}, v[2] = {b->options.nenv, b->model->nv};
   ABUT_TRY(tensor_check("qpos", qpos, b->options.dtype, 'r', 2, q, broadcast));
   return tensor_check("qvel", qvel, b->options.dtype, 'r', 2, v, broadcast);
 }
 
-abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_tensor *qpos, const abut_tensor *qvel) {
+abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_tensor *qpos,
+                                 const abut_tensor *qvel) {
   if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_set_state: NULL batch");
   ABUT_TRY(check_state(b, qpos, qvel, 1));
   const abut_tensor *t[2] = {qpos, qvel};
@@ -352,7 +362,8 @@ abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_
   return ABUT_OK;
 }
 
-abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_tensor *qpos, abut_tensor *qvel) {
+abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_tensor *qpos,
+                                 abut_tensor *qvel) {
   if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_get_state: NULL batch");
   ABUT_TRY(check_state(b, qpos, qvel, 0));
   const abut_tensor *t[2] = {qpos, qvel};
@@ -361,6 +372,7 @@ abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_
   for (int64_t env = 0; env < b->options.nenv; env++)
     for (int i = 0; i < 2; i++)
       if (t[i] && (!mask || mask[env]))
-        memcpy((char *)t[i]->data + t[i]->byte_offset + (size_t)env * n[i], from[i] + (size_t)env * n[i], n[i]);
+        memcpy((char *)t[i]->data + t[i]->byte_offset + (size_t)env * n[i], from[i] + (size_t)env * n[i],
+               n[i]);
   return ABUT_OK;
 }

@@ -1,5 +1,6 @@
-/* batch.h: what a batch is made of. State lies environment by environment (a lane group gathers and scatters single
- * environments as its lanes finish, so there is nothing to gain from tiles on the CPU); lanes meet in lane groups. */
+/* batch.h: what a batch is made of. State lies environment by environment (a lane group gathers and scatters
+ * single environments as its lanes finish, so there is nothing to gain from tiles on the CPU); lanes meet in
+ * lane groups. */
 #ifndef ABUT_BATCH_H
 #define ABUT_BATCH_H
 #include "abut/abut.h"
@@ -32,8 +33,8 @@ typedef struct batch_state {
   uint8_t *fresh; /* state was set from outside: shapes may touch, separate first */
 } batch_state;
 
-/* Everything the reverse pass needs of a recorded rollout: per step the velocity it started with, the configuration
- * it ended with, and its contacts. */
+/* Everything the reverse pass needs of a recorded rollout: per step the velocity it started with, the
+ * configuration it ended with, and its contacts. */
 typedef struct abut_tape {
   int64_t nstep, capacity_steps, ctrl_rows, ctrl_steps;
   char *qpos_start;            /* [N][nq] */
@@ -79,8 +80,8 @@ void params_destroy(step_params *params);
 /* worker.c */
 abut_status worker_create(abut_batch *batch, worker *w);
 void worker_destroy(worker *w);
-/* Runs every worker that can have work once; the first on the calling thread. Fewer threads than asked for change
- * nothing but time. */
+/* Runs every worker that can have work once; the first on the calling thread. Fewer threads than asked for
+ * change nothing but time. */
 typedef void (*worker_main)(worker *w, void *io);
 void workers_run(struct abut_batch *batch, worker_main run, void *io);
 int64_t worker_bytes(const step_params *params, const abut_kernels *kernels, int32_t capacity);
@@ -90,7 +91,8 @@ void lane_store(const worker *w, int32_t field, int lane, int32_t n, char *to);
 double lane_get(const worker *w, int32_t field, int lane);
 void lane_set(worker *w, int32_t field, int lane, double x);
 char *slot_field(const worker *w, int32_t slot, int32_t field);
-/* Gives lanes a pair; a new lane's plane must be started (fresh) or loaded. -1 and w->need raised if it is full. */
+/* Gives lanes a pair; a new lane's plane must be started (fresh) or loaded. -1 and w->need raised if it is
+ * full. */
 int32_t slot_acquire(worker *w, int32_t pair, uint32_t lanes, int fresh);
 /* Takes all pairs from these lanes; empty slots are freed. */
 void slots_release(worker *w, uint32_t lanes);
@@ -100,8 +102,9 @@ void record_load(worker *w, int lane, const contact_record *record, int64_t row)
 void record_store(worker *w, int lane, contact_record *record, int64_t row);
 void lane_parameters(worker *w, int lane, int64_t env);
 
-/* separate.c: moves shapes of the lane's environment (qpos_t) apart by the smallest joint motion until every pair has
- * gap0. *moved: largest distance of a body (m). Returns 0 if more than max_separation is needed; pair: the culprit. */
+/* separate.c: moves shapes of the lane's environment (qpos_t) apart by the smallest joint motion until every
+ * pair has gap0. *moved: largest distance of a body (m). Returns 0 if more than max_separation is needed;
+ * pair: the culprit. */
 int separate_lane(worker *w, int lane, double *moved, int32_t *pair);
 
 abut_status record_allocate(const abut_batch *b, int64_t rows, contact_record *record);

@@ -1,5 +1,5 @@
-/* bench_plane.c: pairs for timing the pair kernel, and the timing: random boxes of 8 rounded points, face, edge and
- * corner contacts alike, gap 0.1 of their size (0.03 for cold), inverse barrier. */
+/* bench_plane.c: pairs for timing the pair kernel, and the timing: random boxes of 8 rounded points, face,
+ * edge and corner contacts alike, gap 0.1 of their size (0.03 for cold), inverse barrier. */
 #include "bench_plane.h"
 #include "kernels/table.h"
 #include "program.h"
@@ -12,29 +12,34 @@ enum { BLOCKS = 16, POINTS = 8, ROW = 91 + 66 + 42, PLANE = 80, MOVE = 88, SWEEP
 
 static void put(const abut_kernels *k, char *memory, int block, int field, int lane, double x) {
   size_t at = ((size_t)block * ROW + (size_t)field) * (size_t)k->lanes + (size_t)lane;
-  if (k->elem_size == 8) ((double *)memory)[at] = x;
-  else ((float *)memory)[at] = (float)x;
+  if (k->elem_size == 8)
+    ((double *)memory)[at] = x;
+  else
+    ((float *)memory)[at] = (float)x;
 }
 
 /* Uniform unit quaternion as a matrix. */
 static void random_rotation(uint64_t seed, uint64_t pair, uint64_t side, double r[9]) {
   double q[4], n = 0;
   for (int i = 0; i < 4; i++) {
-    double u = hash_uniform(seed, pair, side, (uint64_t)(2 * i)), v = hash_uniform(seed, pair, side, (uint64_t)(2 * i + 1));
+    double u = hash_uniform(seed, pair, side, (uint64_t)(2 * i)),
+           v = hash_uniform(seed, pair, side, (uint64_t)(2 * i + 1));
     q[i] = sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v);
     n += q[i] * q[i];
   }
   for (int i = 0; i < 4; i++) q[i] /= sqrt(n);
   double w = q[0], x = q[1], y = q[2], z = q[3];
-  double m[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
-                 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-                 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)};
+  double m[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
+                 2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+                 2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
   memcpy(r, m, sizeof m);
 }
 
-/* One side: a box with half sizes in [0.25, 0.5], points jittered by a hundredth, its lowest (highest) point along z at
+/* One side: a box with half sizes in [0.25, 0.5], points jittered by a hundredth, its lowest (highest) point
+ * along z at
  * +-gap/2. */
-static void make_side(const abut_kernels *k, char *memory, int block, int lane, uint64_t pair, int side, double gap) {
+static void make_side(const abut_kernels *k, char *memory, int block, int lane, uint64_t pair, int side,
+                      double gap) {
   double r[9], p[POINTS][3], lowest = 1e9, sign = side ? -1 : 1;
   random_rotation(1, pair, (uint64_t)side, r);
   for (int i = 0; i < POINTS; i++) {
@@ -44,7 +49,8 @@ static void make_side(const abut_kernels *k, char *memory, int block, int lane, 
       double jitter = 0.02 * (hash_uniform(3, pair, (uint64_t)side, (uint64_t)(3 * i + c)) - 0.5);
       local[c] = (i >> c & 1 ? half : -half) + jitter;
     }
-    for (int c = 0; c < 3; c++) p[i][c] = r[3 * c] * local[0] + r[3 * c + 1] * local[1] + r[3 * c + 2] * local[2];
+    for (int c = 0; c < 3; c++)
+      p[i][c] = r[3 * c] * local[0] + r[3 * c + 1] * local[1] + r[3 * c + 2] * local[2];
     lowest = fmin(lowest, sign * p[i][2]);
   }
   for (int i = 0; i < POINTS; i++) {

@@ -1,6 +1,6 @@
-/* gradient.c: the reverse pass of a recorded rollout. Lanes walk their environments backwards, one step a round: the
- * step's start is set up exactly as in the forward pass, its recorded end is evaluated once, and one adjoint solve
- * (reverse.inl) turns cotangents of the end into cotangents of the start. */
+/* gradient.c: the reverse pass of a recorded rollout. Lanes walk their environments backwards, one step a
+ * round: the step's start is set up exactly as in the forward pass, its recorded end is evaluated once, and
+ * one adjoint solve (reverse.inl) turns cotangents of the end into cotangents of the start. */
 #include "program.h"
 #include "status.h"
 #include "tape.h"
@@ -25,7 +25,13 @@ abut_vjp_args abut_default_vjp_args(void) {
 static abut_status check_args(const abut_batch *b, const abut_vjp_args *a) {
   const abut_model *m = b->model;
   int64_t n = b->options.nenv, t = b->tape.nstep;
-  const struct { const char *name; const abut_tensor *x; char code; int32_t ndim; int64_t shape[4]; } list[] = {
+  const struct {
+    const char *name;
+    const abut_tensor *x;
+    char code;
+    int32_t ndim;
+    int64_t shape[4];
+  } list[] = {
       {"qpos", a->qpos, 'r', 3, {n, t + 1, m->nq}},
       {"qvel", a->qvel, 'r', 3, {n, t + 1, m->nv}},
       {"xpos", a->xpos, 'r', 4, {n, t + 1, m->nbody, 3}},
@@ -42,7 +48,8 @@ static abut_status check_args(const abut_batch *b, const abut_vjp_args *a) {
       {"status", a->status, 'u', 1, {n}},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-    ABUT_TRY(tensor_check(list[i].name, list[i].x, b->options.dtype, list[i].code, list[i].ndim, list[i].shape, NULL));
+    ABUT_TRY(tensor_check(list[i].name, list[i].x, b->options.dtype, list[i].code, list[i].ndim,
+                          list[i].shape, NULL));
   return ABUT_OK;
 }
 
@@ -51,7 +58,8 @@ static char *row_of(const abut_batch *b, const abut_tensor *t, int64_t row, int6
 }
 
 /* Field of a lane := sum of rows first..last of a cotangent (0 if it is not given). */
-static void load_sum(worker *w, int lane, int32_t field, const abut_tensor *t, int64_t first, int64_t last, int32_t n, int add) {
+static void load_sum(worker *w, int lane, int32_t field, const abut_tensor *t, int64_t first, int64_t last,
+                     int32_t n, int add) {
   const abut_batch *b = w->batch;
   for (int32_t i = 0; i < n; i++) {
     double sum = add ? lane_get(w, field + i, lane) : 0;
@@ -95,7 +103,9 @@ static int fetch(worker *w, reverse_io *io, int lane) {
   lane_parameters(w, lane, env);
   if (io->args->min_pivot) elem_put(b, row_of(b, io->args->min_pivot, env, 1), 0, INFINITY);
   if (io->args->status) memcpy(row_of(b, io->args->status, 0, 0) + 4 * env, &b->state.status[env], 4);
-  if (io->args->ctrl) memset(row_of(b, io->args->ctrl, env * b->tape.nstep, m->nu), 0, (size_t)(b->tape.nstep * m->nu) * elem_size(b));
+  if (io->args->ctrl)
+    memset(row_of(b, io->args->ctrl, env * b->tape.nstep, m->nu), 0,
+           (size_t)(b->tape.nstep * m->nu) * elem_size(b));
   return 1;
 }
 
@@ -114,8 +124,10 @@ static void load_start(worker *w, int lane) {
     int64_t r = t->ctrl_rows == 1 ? 0 : env, c = t->ctrl_steps == 1 ? 0 : step;
     lane_load(w, at->ctrl, lane, nu, t->ctrl + (size_t)((r * t->ctrl_steps + c) * nu) * e);
   }
-  if (step == 0) record_load(w, lane, &t->start, env);
-  else record_load(w, lane, &t->steps, row - n);
+  if (step == 0)
+    record_load(w, lane, &t->start, env);
+  else
+    record_load(w, lane, &t->steps, row - n);
 }
 
 /* Pairs that joined during the step have no plane yet. */
@@ -134,7 +146,8 @@ static void load_end(worker *w, const reverse_io *io, int lane) {
   abut_batch *b = w->batch;
   const abut_tape *t = &b->tape;
   size_t e = elem_size(b);
-  int64_t env = w->env[lane], step = w->step[lane], row = step * b->options.nenv + env, npair = b->model->npair;
+  int64_t env = w->env[lane], step = w->step[lane], row = step * b->options.nenv + env,
+          npair = b->model->npair;
   lane_load(w, b->params.at.qpos, lane, b->model->nq, t->qpos + (size_t)(row * b->model->nq) * e);
   record_load(w, lane, &t->steps, row);
   int64_t last = step == t->done[env] - 1 ? t->nstep : step + 1;
@@ -155,7 +168,9 @@ static void store_step(worker *w, const reverse_io *io, int lane) {
   const work_layout *at = &b->params.at;
   int64_t env = w->env[lane], step = w->step[lane];
   double pivot = lane_get(w, at->pivot, lane);
-  if (a->ctrl) lane_store(w, at->bar_ctrl, lane, b->model->nu, row_of(b, a->ctrl, env * b->tape.nstep + step, b->model->nu));
+  if (a->ctrl)
+    lane_store(w, at->bar_ctrl, lane, b->model->nu,
+               row_of(b, a->ctrl, env * b->tape.nstep + step, b->model->nu));
   if (a->min_pivot && pivot < elem_get(b, row_of(b, a->min_pivot, env, 1), 0))
     elem_put(b, row_of(b, a->min_pivot, env, 1), 0, pivot);
   if (a->status && !(pivot > 0)) {
@@ -175,9 +190,12 @@ static void store_end(worker *w, reverse_io *io, int lane) {
   load_moments(w, io, lane, 0, last);
   w->g.live = 1u << lane;
   b->kernels->reverse_start(&b->params, &w->g);
-  const struct { const abut_tensor *t; int32_t field, n; } list[] = {
-      {a->qpos0, at->bar_out_qpos, m->nq}, {a->qvel0, at->bar_qvel, m->nv},       {a->gravity, at->bar_gravity, 3},
-      {a->friction, at->bar_friction, m->ngeom}, {a->mass, at->bar_mass, m->nbody}, {a->stiffness, at->bar_stiffness, 1}};
+  const struct {
+    const abut_tensor *t;
+    int32_t field, n;
+  } list[] = {{a->qpos0, at->bar_out_qpos, m->nq}, {a->qvel0, at->bar_qvel, m->nv},
+              {a->gravity, at->bar_gravity, 3},    {a->friction, at->bar_friction, m->ngeom},
+              {a->mass, at->bar_mass, m->nbody},   {a->stiffness, at->bar_stiffness, 1}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     if (list[i].t) lane_store(w, list[i].field, lane, list[i].n, row_of(b, list[i].t, env, list[i].n));
   w->env[lane] = -1;
@@ -240,7 +258,8 @@ static void reverse_main(worker *w, void *io) { reverse_run(w, io); }
 abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progress progress, void *user) {
   if (!b || !a) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_rollout_vjp: NULL argument");
   if (!b->tape_valid)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_rollout_vjp: the batch's last call was not a rollout with record = 1");
+    return abut_fail(ABUT_ERROR_ARGUMENT,
+                     "abut_rollout_vjp: the batch's last call was not a rollout with record = 1");
   ABUT_TRY(check_args(b, a));
   reverse_io io = {b, a, 0, 0, 0, progress, user};
   workers_run(b, reverse_main, &io);

@@ -4,8 +4,8 @@
 
 extern const abut_kernels abut_kernels_scalar_f64;
 #if defined(__x86_64__) || defined(__i386__)
-extern const abut_kernels abut_kernels_sse2_f64, abut_kernels_sse2_f32, abut_kernels_avx2_f64, abut_kernels_avx2_f32,
-    abut_kernels_avx512_f64, abut_kernels_avx512_f32;
+extern const abut_kernels abut_kernels_sse2_f64, abut_kernels_sse2_f32, abut_kernels_avx2_f64,
+    abut_kernels_avx2_f32, abut_kernels_avx512_f64, abut_kernels_avx512_f32;
 
 static int runs_here(const char *isa) {
   if (!strcmp(isa, "avx512"))

@@ -1,5 +1,5 @@
-/* params.c: turns a model and options into what every stage is told: contact pairs with their point sets, dof paths,
- * bounding boxes, and the layout of all lane fields. */
+/* params.c: turns a model and options into what every stage is told: contact pairs with their point sets, dof
+ * paths, bounding boxes, and the layout of all lane fields. */
 #include "batch.h"
 #include "status.h"
 #include <math.h>
@@ -8,8 +8,8 @@
 
 static void layout_work(const abut_model *m, work_layout *at) {
   int32_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, ngeom = m->ngeom, offset = 0;
-#define WORK(name, count)                                                                                      \
-  at->name = offset;                                                                                           \
+#define WORK(name, count)                                                                                    \
+  at->name = offset;                                                                                         \
   offset += (count);
 #include "fields.def"
   at->size = offset;
@@ -17,8 +17,8 @@ static void layout_work(const abut_model *m, work_layout *at) {
 
 static void layout_slot(int32_t npt, slot_layout *at) {
   int32_t offset = 0;
-#define SLOT(name, count)                                                                                      \
-  at->name = offset;                                                                                           \
+#define SLOT(name, count)                                                                                    \
+  at->name = offset;                                                                                         \
   offset += (count);
 #include "fields.def"
   at->size = offset;
@@ -38,7 +38,8 @@ static pair_side make_side(const abut_model *m, int32_t geom, int32_t weights) {
 }
 
 static void rotate(const double q[4], const double v[3], double out[3]) {
-  double t[3] = {2 * (q[2] * v[2] - q[3] * v[1]), 2 * (q[3] * v[0] - q[1] * v[2]), 2 * (q[1] * v[1] - q[2] * v[0])};
+  double t[3] = {2 * (q[2] * v[2] - q[3] * v[1]), 2 * (q[3] * v[0] - q[1] * v[2]),
+                 2 * (q[1] * v[1] - q[2] * v[0])};
   out[0] = v[0] + q[0] * t[0] + q[2] * t[2] - q[3] * t[1];
   out[1] = v[1] + q[0] * t[1] + q[3] * t[0] - q[1] * t[2];
   out[2] = v[2] + q[0] * t[2] + q[1] * t[1] - q[2] * t[0];
@@ -101,7 +102,8 @@ static void fill_bounds(const abut_model *m, double *box, double *radius) {
         hi[c] = fmax(hi[c], p[c] + m->geom_radius[g]);
       }
       double length = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
-      radius[b] = fmax(radius[b], length); /* a point's own radius does not turn: spheres about the origin stay */
+      radius[b] =
+          fmax(radius[b], length); /* a point's own radius does not turn: spheres about the origin stay */
     }
     for (int c = 0; c < 3; c++) {
       box[6 * g + c] = (lo[c] + hi[c]) / 2;

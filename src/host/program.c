@@ -6,10 +6,10 @@
  *   try        trial energy and certificate, halved until accepted
  *   finish     velocity, outputs, and on to the next step of the same environment, or to the next environment
  *
- * Every environment is a small state machine that runs through these stages on its own clock: lanes of a group share
- * the instruction stream, not the step. A lane that converges early starts its next step while its neighbours still
- * iterate, so stragglers cost their own lane only. Stages leave lanes they do not work for untouched, which is why a
- * result cannot depend on who else is in the group. */
+ * Every environment is a small state machine that runs through these stages on its own clock: lanes of a
+ * group share the instruction stream, not the step. A lane that converges early starts its next step while
+ * its neighbours still iterate, so stragglers cost their own lane only. Stages leave lanes they do not work
+ * for untouched, which is why a result cannot depend on who else is in the group. */
 #include "program.h"
 #include <math.h>
 #include <string.h>
@@ -29,7 +29,8 @@ double hash_uniform(uint64_t seed, uint64_t env, uint64_t step, uint64_t entry) 
   return (double)(h >> 11) * 0x1p-53;
 }
 
-static const char *input_row(const program_io *io, const abut_tensor *t, int64_t env, int64_t step, int64_t n) {
+static const char *input_row(const program_io *io, const abut_tensor *t, int64_t env, int64_t step,
+                             int64_t n) {
   int64_t e = t->shape[0] == 1 ? 0 : env, s = t->ndim == 3 && t->shape[1] != 1 ? step : 0;
   int64_t steps = t->ndim == 3 ? t->shape[1] : 1;
   return (const char *)t->data + t->byte_offset + (size_t)((e * steps + s) * n) * elem_size(io->batch);
@@ -49,7 +50,8 @@ static int state_is_finite(const worker *w, int lane) {
   return 1;
 }
 
-/* Outputs that describe a moment: index t of a T+1 axis. Poses are those of the last kinematics on xpos_try. */
+/* Outputs that describe a moment: index t of a T+1 axis. Poses are those of the last kinematics on xpos_try.
+ */
 static void write_moment(worker *w, program_io *io, int lane, int64_t t, int32_t qpos_field) {
   const abut_batch *b = w->batch;
   const abut_model *m = b->model;
@@ -77,7 +79,10 @@ static void write_step(worker *w, program_io *io, int lane, int64_t t, int32_t i
     int32_t s = w->g.order[i], pair = w->g.slot_pair[s];
     if (!(w->g.slot_on[s] & (1u << lane))) continue;
     double here = elem_get(b, slot_field(w, s, at->gap), lane);
-    if (here < gap) { gap = here; closest = pair; }
+    if (here < gap) {
+      gap = here;
+      closest = pair;
+    }
     for (int c = 0; a->contact_force && c < 3; c++)
       elem_put(b, output_row(a->contact_force, row * npair + pair, 3, e), c,
                0 - elem_get(b, slot_field(w, s, at->force + c), lane)); /* never -0 */
@@ -130,7 +135,8 @@ static void freeze(worker *w, program_io *io, int lane, uint32_t status) {
   retire(w, io, lane);
 }
 
-/* Puts the next environment into a lane: its state, parameters and warm contacts; separates touching shapes. */
+/* Puts the next environment into a lane: its state, parameters and warm contacts; separates touching shapes.
+ */
 static int fetch(worker *w, program_io *io, int lane) {
   abut_batch *b = w->batch;
   const abut_rollout_args *a = io->args;
@@ -143,8 +149,10 @@ static int fetch(worker *w, program_io *io, int lane) {
   w->step[lane] = 0;
   w->iterations[lane] = 0;
   const batch_state *s = &b->state;
-  lane_load(w, at->qpos_t, lane, m->nq, a->qpos0 ? input_row(io, a->qpos0, env, 0, m->nq) : s->qpos + (size_t)(env * m->nq) * e);
-  lane_load(w, at->qvel, lane, m->nv, a->qvel0 ? input_row(io, a->qvel0, env, 0, m->nv) : s->qvel + (size_t)(env * m->nv) * e);
+  lane_load(w, at->qpos_t, lane, m->nq,
+            a->qpos0 ? input_row(io, a->qpos0, env, 0, m->nq) : s->qpos + (size_t)(env * m->nq) * e);
+  lane_load(w, at->qvel, lane, m->nv,
+            a->qvel0 ? input_row(io, a->qvel0, env, 0, m->nv) : s->qvel + (size_t)(env * m->nv) * e);
   for (int32_t i = 0; i < m->nu; i++) lane_set(w, at->ctrl + i, lane, 0);
   lane_parameters(w, lane, env);
   uint32_t status = a->qpos0 || a->qvel0 ? 0 : s->status[env];
@@ -175,8 +183,10 @@ static int fetch(worker *w, program_io *io, int lane) {
   b->kernels->begin(&b->params, &w->g); /* poses of the start, normalised quaternions */
   if (a->moved) elem_put(b, output_row(a->moved, env, 1, e), 0, moved);
   b->kernels->finish(&b->params, &w->g);
-  if (a->qvel0) lane_load(w, at->qvel, lane, m->nv, input_row(io, a->qvel0, env, 0, m->nv));
-  else lane_load(w, at->qvel, lane, m->nv, s->qvel + (size_t)(env * m->nv) * e);
+  if (a->qvel0)
+    lane_load(w, at->qvel, lane, m->nv, input_row(io, a->qvel0, env, 0, m->nv));
+  else
+    lane_load(w, at->qvel, lane, m->nv, s->qvel + (size_t)(env * m->nv) * e);
   write_moment(w, io, lane, 0, at->qpos_t);
   if (b->tape_valid) {
     lane_store(w, at->qpos_t, lane, m->nq, b->tape.qpos_start + (size_t)(env * m->nq) * e);
@@ -216,7 +226,8 @@ static void load_step(worker *w, program_io *io, int lane) {
   }
   if (b->tape_valid) {
     size_t e = elem_size(b);
-    lane_store(w, at->qvel, lane, b->model->nv, b->tape.qvel + (size_t)((step * b->options.nenv + env) * b->model->nv) * e);
+    lane_store(w, at->qvel, lane, b->model->nv,
+               b->tape.qvel + (size_t)((step * b->options.nenv + env) * b->model->nv) * e);
   }
 }
 
@@ -284,7 +295,8 @@ static uint32_t finish_steps(worker *w, program_io *io, uint32_t lanes) {
       lane_store(w, at->qpos, lane, b->model->nq, b->tape.qpos + (size_t)(row * b->model->nq) * e);
       record_store(w, lane, &b->tape.steps, row);
     }
-    for (int32_t i = 0; i < b->model->nq; i++) lane_set(w, at->qpos_t + i, lane, lane_get(w, at->qpos + i, lane));
+    for (int32_t i = 0; i < b->model->nq; i++)
+      lane_set(w, at->qpos_t + i, lane, lane_get(w, at->qpos + i, lane));
     if (w->step[lane] == io->args->nstep) {
       commit(w, lane, 0);
       retire(w, io, lane);
@@ -296,8 +308,8 @@ static uint32_t finish_steps(worker *w, program_io *io, uint32_t lanes) {
   return more;
 }
 
-/* Line search of all lanes in flight. Returns those that found no acceptable point; lanes that left their boxes get
- * their pairs and evaluate again. */
+/* Line search of all lanes in flight. Returns those that found no acceptable point; lanes that left their
+ * boxes get their pairs and evaluate again. */
 static uint32_t search(worker *w, uint32_t lanes) {
   const abut_kernels *k = w->batch->kernels;
   const step_params *p = &w->batch->params;
@@ -334,7 +346,8 @@ static void progress_report(const worker *w, program_io *io) {
 static void freeze_lanes(worker *w, program_io *io, uint32_t lanes, uint32_t status) {
   for (int lane = 0; lane < w->batch->kernels->lanes; lane++) {
     if (!(lanes & (1u << lane))) continue;
-    if (io->args->kick > 0) lane_load(w, w->batch->params.at.qvel, lane, w->batch->model->nv, next_velocity(w, lane));
+    if (io->args->kick > 0)
+      lane_load(w, w->batch->params.at.qvel, lane, w->batch->model->nv, next_velocity(w, lane));
     freeze(w, io, lane, status);
   }
 }
@@ -370,7 +383,8 @@ void program_run(worker *w, program_io *io) {
     uint32_t sick = newton & ~w->g.accepted, done = w->g.converged & newton;
     uint32_t late = 0;
     for (int lane = 0; lane < k->lanes; lane++)
-      if ((newton & ~done & ~sick & (1u << lane)) && w->iterations[lane]++ >= p->max_iterations) late |= 1u << lane;
+      if ((newton & ~done & ~sick & (1u << lane)) && w->iterations[lane]++ >= p->max_iterations)
+        late |= 1u << lane;
     late |= stuck & ~done & ~sick;
     mark_unconverged(w, late);
     done |= late;

@@ -1,5 +1,5 @@
-/* query.c: contact queries without a simulation. Queries of one shape (same barrier and point counts) fill the
- * lanes of the pair kernel together. */
+/* query.c: contact queries without a simulation. Queries of one shape (same barrier and point counts) fill
+ * the lanes of the pair kernel together. */
 #include "status.h"
 #include "kernels/table.h"
 #include <math.h>
@@ -21,14 +21,16 @@ static abut_status check(int64_t i, const abut_plane_query *q) {
 #define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
   if (q->contact != ABUT_CONTACT_LOCAL && q->contact != ABUT_CONTACT_INVERSE)
     BAD("%lld: contact %d is not a plane barrier", (long long)i, q->contact);
-  if (q->na < 1 || q->nb < 1) BAD("%lld: needs at least one point on each side, has %d and %d", (long long)i, q->na, q->nb);
+  if (q->na < 1 || q->nb < 1)
+    BAD("%lld: needs at least one point on each side, has %d and %d", (long long)i, q->na, q->nb);
   if (!q->a || !q->b) BAD("%lld: points are NULL", (long long)i);
-  if (!(q->length > 0) || !isfinite(q->length)) BAD("%lld: length %g must be positive", (long long)i, q->length);
+  if (!(q->length > 0) || !isfinite(q->length))
+    BAD("%lld: length %g must be positive", (long long)i, q->length);
   if (q->contact == ABUT_CONTACT_LOCAL && !(q->reach > 0 && q->reach < 1))
     BAD("%lld: reach %g must lie in (0, 1)", (long long)i, q->reach);
   if (!finite_all(q->a, 3 * q->na) || !finite_all(q->b, 3 * q->nb) || !finite_all(q->radii_a, q->na) ||
-      !finite_all(q->radii_b, q->nb) || !finite_all(q->weights_a, q->na) || !finite_all(q->weights_b, q->nb) ||
-      !finite_all(q->plane, 4))
+      !finite_all(q->radii_b, q->nb) || !finite_all(q->weights_a, q->na) ||
+      !finite_all(q->weights_b, q->nb) || !finite_all(q->plane, 4))
     BAD("%lld: a number is not finite", (long long)i);
   for (int j = 0; j < q->na + q->nb; j++) {
     const double *r = j < q->na ? q->radii_a : q->radii_b, *w = j < q->na ? q->weights_a : q->weights_b;
@@ -43,15 +45,18 @@ static abut_status check(int64_t i, const abut_plane_query *q) {
 /* Scalars of either type, by lane. */
 static void put(const abut_kernels *k, void *base, int64_t field, int lane, double x) {
   int64_t at = field * k->lanes + lane;
-  if (k->elem_size == 8) ((double *)base)[at] = x;
-  else ((float *)base)[at] = (float)x;
+  if (k->elem_size == 8)
+    ((double *)base)[at] = x;
+  else
+    ((float *)base)[at] = (float)x;
 }
 static double get(const abut_kernels *k, const void *base, int64_t field, int lane) {
   int64_t at = field * k->lanes + lane;
   return k->elem_size == 8 ? ((const double *)base)[at] : (double)((const float *)base)[at];
 }
 
-static void fill_side(const abut_kernels *k, void *to, int lane, int n, const double *x, const double *r, const double *w) {
+static void fill_side(const abut_kernels *k, void *to, int lane, int n, const double *x, const double *r,
+                      const double *w) {
   for (int i = 0; i < n; i++) {
     for (int c = 0; c < 3; c++) put(k, to, 5 * i + c, lane, x[3 * i + c]);
     put(k, to, 5 * i + 3, lane, r ? r[i] : 0);
@@ -68,10 +73,16 @@ static abut_status memory_for(const abut_kernels *k, const abut_plane_query *q, 
   char *at = m->block;
   const void **in[] = {&m->q.a, &m->q.b, &m->q.plane};
   size_t in_rows[] = {5 * na, 5 * nb, 4};
-  for (int i = 0; i < 3; i++) { *in[i] = at; at += in_rows[i] * row; }
+  for (int i = 0; i < 3; i++) {
+    *in[i] = at;
+    at += in_rows[i] * row;
+  }
   void **out[] = {&m->q.value, &m->q.plane_out, &m->q.grad_a, &m->q.grad_b, &m->q.iterations};
   size_t out_rows[] = {1, 4, 3 * na, 3 * nb, 1};
-  for (int i = 0; i < 5; i++) { *out[i] = at; at += out_rows[i] * row; }
+  for (int i = 0; i < 5; i++) {
+    *out[i] = at;
+    at += out_rows[i] * row;
+  }
   m->q.barrier = q->contact;
   m->q.na = q->na;
   m->q.nb = q->nb;
@@ -93,8 +104,9 @@ static int finite_rows(const abut_kernels *k, const void *rows, int64_t n, int l
 }
 /* Shapes nearer than the real type can express (a force overflows) count as touching. */
 static int apart_in(const abut_kernels *k, const query_block *q, int lane) {
-  return (q->separated & (1u << lane)) && finite_rows(k, q->value, 1, lane) && finite_rows(k, q->plane_out, 4, lane) &&
-         finite_rows(k, q->grad_a, 3 * q->na, lane) && finite_rows(k, q->grad_b, 3 * q->nb, lane);
+  return (q->separated & (1u << lane)) && finite_rows(k, q->value, 1, lane) &&
+         finite_rows(k, q->plane_out, 4, lane) && finite_rows(k, q->grad_a, 3 * q->na, lane) &&
+         finite_rows(k, q->grad_b, 3 * q->nb, lane);
 }
 
 static void read_result(const abut_kernels *k, const query_block *q, int lane, const abut_plane_query *query,
@@ -116,11 +128,13 @@ static void read_result(const abut_kernels *k, const query_block *q, int lane, c
   for (int i = 0; r->grad_b && i < 3 * q->nb; i++) r->grad_b[i] = apart ? get(k, q->grad_b, i, lane) : 0;
 }
 
-abut_status abut_query_plane(int64_t count, const abut_plane_query *queries, abut_plane_result *results, int32_t dtype) {
+abut_status abut_query_plane(int64_t count, const abut_plane_query *queries, abut_plane_result *results,
+                             int32_t dtype) {
   if (count < 0 || (count > 0 && (!queries || !results)))
     return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_plane: count %lld with NULL arrays", (long long)count);
   const abut_kernels *k = abut_kernels_find(dtype, NULL);
-  if (!k || (dtype != ABUT_F64 && dtype != ABUT_F32)) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
+  if (!k || (dtype != ABUT_F64 && dtype != ABUT_F32))
+    return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
   for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i]));
   for (int64_t i = 0; i < count;) {
     int n = 1;

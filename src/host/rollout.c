@@ -22,10 +22,18 @@ static double seconds(void) {
 
 static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
   if (a->nstep < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld is negative", (long long)a->nstep);
-  if (!(a->kick >= 0) || !isfinite(a->kick)) return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g must not be negative", a->kick);
+  if (!(a->kick >= 0) || !isfinite(a->kick))
+    return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g must not be negative", a->kick);
   const abut_model *m = b->model;
   int64_t n = b->options.nenv, t = a->nstep;
-  const struct { const char *name; const abut_tensor *x; char code; int32_t ndim; int64_t shape[4]; int input; } list[] = {
+  const struct {
+    const char *name;
+    const abut_tensor *x;
+    char code;
+    int32_t ndim;
+    int64_t shape[4];
+    int input;
+  } list[] = {
       {"qpos0", a->qpos0, 'r', 2, {n, m->nq}, 1},
       {"qvel0", a->qvel0, 'r', 2, {n, m->nv}, 1},
       {"ctrl", a->ctrl, 'r', 3, {n, t, m->nu}, 1},
@@ -43,7 +51,8 @@ static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     int64_t bc[4] = {list[i].input, list[i].input && list[i].ndim == 3, 0, 0};
-    ABUT_TRY(tensor_check(list[i].name, list[i].x, b->options.dtype, list[i].code, list[i].ndim, list[i].shape, bc));
+    ABUT_TRY(tensor_check(list[i].name, list[i].x, b->options.dtype, list[i].code, list[i].ndim,
+                          list[i].shape, bc));
   }
   return ABUT_OK;
 }
@@ -75,7 +84,8 @@ static void commit(abut_batch *b, const abut_rollout_args *a, abut_rollout_resul
   b->next = swap;
   for (int64_t i = 0; i < b->options.nenv; i++) r->failed_envs += b->state.status[i] != 0;
   if (a->status)
-    memcpy((char *)a->status->data + a->status->byte_offset, b->state.status, (size_t)b->options.nenv * sizeof(uint32_t));
+    memcpy((char *)a->status->data + a->status->byte_offset, b->state.status,
+           (size_t)b->options.nenv * sizeof(uint32_t));
   for (int32_t i = 0; i < b->nworker; i++) {
     const worker *w = &b->workers[i];
     r->newton_iterations += w->newton;
@@ -84,8 +94,8 @@ static void commit(abut_batch *b, const abut_rollout_args *a, abut_rollout_resul
   }
 }
 
-abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout_result *result, abut_progress progress,
-                         void *user) {
+abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout_result *result,
+                         abut_progress progress, void *user) {
   if (!b || !a) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_rollout: NULL argument");
   ABUT_TRY(check_args(b, a));
   abut_rollout_result r = {0};

@@ -1,6 +1,6 @@
-/* separate.c: shapes that touch or overlap at the start of a rollout are moved apart by the smallest joint motion
- * that gives every pair its gap. Rows J of "this point clears that plane" are linearised a few times; each time
- * min |d|^2 with J d >= missing is solved by projected Gauss-Seidel on the multipliers. */
+/* separate.c: shapes that touch or overlap at the start of a rollout are moved apart by the smallest joint
+ * motion that gives every pair its gap. Rows J of "this point clears that plane" are linearised a few times;
+ * each time min |d|^2 with J d >= missing is solved by projected Gauss-Seidel on the multipliers. */
 #include "batch.h"
 #include <math.h>
 #include <stdlib.h>
@@ -39,7 +39,8 @@ static void slot_vec(const worker *w, int32_t slot, int32_t field, int lane, dou
 }
 
 /* Adds sign * u . (velocity of a point x of body) to row n. */
-static void add_point(const worker *w, int lane, rows *r, int32_t body, const double u[3], const double x[3], double sign) {
+static void add_point(const worker *w, int lane, rows *r, int32_t body, const double u[3], const double x[3],
+                      double sign) {
   const step_params *p = &w->batch->params;
   for (int32_t q = p->path_adr[body]; q < p->path_adr[body + 1]; q++) {
     int32_t d = p->path[q];
@@ -60,7 +61,8 @@ static void world_point(const worker *w, int lane, const pair_side *s, int32_t i
   for (int c = 0; c < 3; c++) {
     double row[3];
     field_vec(w, p->at.xmat + 9 * s->body + 3 * c, lane, row);
-    x[c] = lane_get(w, p->at.xpos + 3 * s->body + c, lane) + row[0] * local[0] + row[1] * local[1] + row[2] * local[2];
+    x[c] = lane_get(w, p->at.xpos + 3 * s->body + c, lane) + row[0] * local[0] + row[1] * local[1] +
+           row[2] * local[2];
   }
 }
 
@@ -82,7 +84,8 @@ static int push_pair(const worker *w, int lane, int32_t slot, double gap0, rows 
     for (int32_t i = 0; i < s->pointnum; i++) {
       double x[3];
       world_point(w, lane, s, i, x);
-      double gap = sign * (u[0] * (x[0] - plane[0]) + u[1] * (x[1] - plane[1]) + u[2] * (x[2] - plane[2])) - s->radius;
+      double gap =
+          sign * (u[0] * (x[0] - plane[0]) + u[1] * (x[1] - plane[1]) + u[2] * (x[2] - plane[2])) - s->radius;
       if (gap >= gap0) continue;
       if (!rows_push(r)) return 0;
       if (s->moves) add_point(w, lane, r, s->body, u, x, sign);
@@ -121,7 +124,8 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
   abut_batch *b = w->batch;
   const step_params *p = &b->params;
   const abut_model *m = b->model;
-  double gap0 = b->options.gap0, *d = calloc((size_t)m->nv + 1, sizeof *d), *origin = calloc(3 * (size_t)m->nbody, sizeof *origin);
+  double gap0 = b->options.gap0, *d = calloc((size_t)m->nv + 1, sizeof *d),
+         *origin = calloc(3 * (size_t)m->nbody, sizeof *origin);
   double *want = calloc((size_t)w->g.capacity + 1, sizeof *want); /* gap that each slot must end with */
   rows r = {0, 0, m->nv, NULL, NULL};
   int ok = d && origin && want, touching = 0;
@@ -140,7 +144,8 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
     }
     if (!touching) break;
     double worst = 0;
-    for (int32_t i = 0; i < 3 * m->nbody; i++) worst = fmax(worst, fabs(lane_get(w, p->at.xpos + i, lane) - origin[i]));
+    for (int32_t i = 0; i < 3 * m->nbody; i++)
+      worst = fmax(worst, fabs(lane_get(w, p->at.xpos + i, lane) - origin[i]));
     *moved = fmax(*moved, worst);
     r.n = 0;
     for (int32_t i = 0; ok && i < w->g.nslot; i++) {

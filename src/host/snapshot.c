@@ -14,7 +14,11 @@ struct abut_snapshot {
   uint8_t *fresh;
 };
 
-typedef struct piece { void **at; const void *from; size_t bytes; } piece;
+typedef struct piece {
+  void **at;
+  const void *from;
+  size_t bytes;
+} piece;
 enum { PIECES = 7 };
 
 static void pieces(const abut_batch *b, abut_snapshot *s, piece p[PIECES]) {
@@ -47,7 +51,8 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
     *p[i].at = malloc(p[i].bytes + 1);
     if (!*p[i].at) {
       abut_snapshot_destroy(s);
-      return abut_fail(ABUT_ERROR_MEMORY, "snapshot of %lld environments: out of memory", (long long)b->options.nenv);
+      return abut_fail(ABUT_ERROR_MEMORY, "snapshot of %lld environments: out of memory",
+                       (long long)b->options.nenv);
     }
     memcpy(*p[i].at, p[i].from, p[i].bytes);
   }
@@ -57,9 +62,12 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
 
 abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   if (!b || !s) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_restore: NULL argument");
-  if (s->nenv != b->options.nenv || s->nq != b->model->nq || s->nv != b->model->nv || s->dtype != b->options.dtype)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "snapshot of %lld environments with nq %d, nv %d does not fit a batch of %lld with %d, %d",
-                     (long long)s->nenv, s->nq, s->nv, (long long)b->options.nenv, b->model->nq, b->model->nv);
+  if (s->nenv != b->options.nenv || s->nq != b->model->nq || s->nv != b->model->nv ||
+      s->dtype != b->options.dtype)
+    return abut_fail(
+        ABUT_ERROR_ARGUMENT,
+        "snapshot of %lld environments with nq %d, nv %d does not fit a batch of %lld with %d, %d",
+        (long long)s->nenv, s->nq, s->nv, (long long)b->options.nenv, b->model->nq, b->model->nv);
   if (s->capacity > b->capacity) ABUT_TRY(batch_grow(b, s->capacity));
   size_t n = (size_t)s->nenv;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);
@@ -70,7 +78,8 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   for (size_t i = 0; i < n; i++) {
     size_t to = i * (size_t)b->capacity, from = i * (size_t)s->capacity, c = (size_t)s->count[i];
     memcpy(b->state.warm.pair + to, s->pair + from, c * 4);
-    memcpy(b->state.warm.data + to * RECORD_VALUES * s->elem, s->data + from * RECORD_VALUES * s->elem, c * RECORD_VALUES * s->elem);
+    memcpy(b->state.warm.data + to * RECORD_VALUES * s->elem, s->data + from * RECORD_VALUES * s->elem,
+           c * RECORD_VALUES * s->elem);
   }
   b->tape_valid = 0;
   return ABUT_OK;

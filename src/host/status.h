@@ -6,10 +6,10 @@
 /* Stores a message and returns status. */
 abut_status abut_fail(abut_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define ABUT_TRY(call)                                                                                         \
-  do {                                                                                                         \
-    abut_status try_status_ = (call);                                                                          \
-    if (try_status_ != ABUT_OK) return try_status_;                                                            \
+#define ABUT_TRY(call)                                                                                       \
+  do {                                                                                                       \
+    abut_status try_status_ = (call);                                                                        \
+    if (try_status_ != ABUT_OK) return try_status_;                                                          \
   } while (0)
 
 #endif

@@ -11,7 +11,10 @@ static void describe(char *text, size_t size, int32_t ndim, const int64_t *shape
 }
 
 static abut_status check_type(const char *name, const abut_tensor *t, int32_t dtype, char code) {
-  int want_code = code == 'r' ? 2 : code == 'u' ? 1 : 0, want_bits = code == 'r' && dtype == ABUT_F64 ? 64 : 32;
+  int want_code = code == 'r'   ? 2
+                  : code == 'u' ? 1
+                                : 0,
+      want_bits = code == 'r' && dtype == ABUT_F64 ? 64 : 32;
   if (t->dtype.code == want_code && t->dtype.bits == want_bits && t->dtype.lanes == 1) return ABUT_OK;
   return abut_fail(ABUT_ERROR_ARGUMENT, "%s: has type code %d with %d bits, needs code %d with %d bits", name,
                    t->dtype.code, t->dtype.bits, want_code, want_bits);
@@ -40,7 +43,8 @@ abut_status tensor_check(const char *name, const abut_tensor *t, int32_t dtype, 
   }
   ABUT_TRY(check_type(name, t, dtype, code));
   if (t->device.device_type != 1)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies on device type %d, this batch is on the CPU (1)", name, t->device.device_type);
+    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies on device type %d, this batch is on the CPU (1)", name,
+                     t->device.device_type);
   if (!compact(t)) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: strides are not compact row-major", name);
   if (!t->data) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: data is NULL", name);
   return ABUT_OK;

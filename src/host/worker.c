@@ -1,5 +1,5 @@
-/* worker.c: one thread's lanes: their memory, the list of contact pairs they share ("slots"), and moving single
- * environments in and out of lanes. */
+/* worker.c: one thread's lanes: their memory, the list of contact pairs they share ("slots"), and moving
+ * single environments in and out of lanes. */
 #include "batch.h"
 #include "status.h"
 #include <pthread.h>
@@ -9,7 +9,8 @@
 static size_t row_bytes(const abut_kernels *k) { return (size_t)k->lanes * (size_t)k->elem_size; }
 
 int64_t worker_bytes(const step_params *p, const abut_kernels *k, int32_t capacity) {
-  int64_t row = (int64_t)row_bytes(k), lists = 4 * (4 * (int64_t)capacity + 2 * (int64_t)p->model->npair + p->model->nv);
+  int64_t row = (int64_t)row_bytes(k),
+          lists = 4 * (4 * (int64_t)capacity + 2 * (int64_t)p->model->npair + p->model->nv);
   return row * (p->at.size + (int64_t)capacity * p->slot_at.size) + lists;
 }
 
@@ -81,7 +82,8 @@ static char *work_field(const worker *w, int32_t field, int lane) {
 }
 char *slot_field(const worker *w, int32_t slot, int32_t field) {
   const abut_kernels *k = w->batch->kernels;
-  return (char *)w->g.slots + ((size_t)slot * (size_t)w->batch->params.slot_at.size + (size_t)field) * row_bytes(k);
+  return (char *)w->g.slots +
+         ((size_t)slot * (size_t)w->batch->params.slot_at.size + (size_t)field) * row_bytes(k);
 }
 
 void lane_load(worker *w, int32_t field, int lane, int32_t n, const char *from) {
@@ -90,14 +92,19 @@ void lane_load(worker *w, int32_t field, int lane, int32_t n, const char *from) 
 void lane_store(const worker *w, int32_t field, int lane, int32_t n, char *to) {
   strided_out(to, work_field(w, field, lane), n, row_bytes(w->batch->kernels), elem_size(w->batch));
 }
-double lane_get(const worker *w, int32_t field, int lane) { return elem_get(w->batch, work_field(w, field, lane), 0); }
-void lane_set(worker *w, int32_t field, int lane, double x) { elem_put(w->batch, work_field(w, field, lane), 0, x); }
+double lane_get(const worker *w, int32_t field, int lane) {
+  return elem_get(w->batch, work_field(w, field, lane), 0);
+}
+void lane_set(worker *w, int32_t field, int lane, double x) {
+  elem_put(w->batch, work_field(w, field, lane), 0, x);
+}
 
 int32_t slot_acquire(worker *w, int32_t pair, uint32_t lanes, int fresh) {
   lane_group *g = &w->g;
   int32_t s = g->pair_slot[pair];
   if (s < 0) {
-    for (s = 0; s < g->capacity && g->slot_pair[s] >= 0; s++) {}
+    for (s = 0; s < g->capacity && g->slot_pair[s] >= 0; s++) {
+    }
     if (s == g->capacity) {
       if (w->need <= g->capacity) w->need = g->capacity + 1;
       return -1;
@@ -122,7 +129,8 @@ void slots_release(worker *w, uint32_t lanes) {
   }
 }
 
-/* Row d of H starts at the first dof of its own tree path, or of the other side of any contact of its group. */
+/* Row d of H starts at the first dof of its own tree path, or of the other side of any contact of its group.
+ */
 static void envelope_update(worker *w) {
   const step_params *p = &w->batch->params;
   const abut_model *m = p->model;
@@ -187,7 +195,8 @@ void record_store(worker *w, int lane, contact_record *r, int64_t row) {
 void lane_parameters(worker *w, int lane, int64_t env) {
   const abut_batch *b = w->batch;
   const work_layout *at = &b->params.at;
-  const int32_t fields[PARAM_COUNT] = {at->gravity, at->friction, at->mass, at->stiffness, at->gain, at->bias};
+  const int32_t fields[PARAM_COUNT] = {at->gravity,   at->friction, at->mass,
+                                       at->stiffness, at->gain,     at->bias};
   for (int i = 0; i < PARAM_COUNT; i++) {
     const parameter_array *p = &b->parameters[i];
     int64_t row = p->rows == 1 ? 0 : env;

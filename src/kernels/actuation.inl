@@ -1,13 +1,22 @@
 /* actuation.inl: energies of single joints: armature, damping, springs, limits, friction loss, actuators
- * (docs/step.md section 3). Each is a function of one joint coordinate, or of a ball's angle from a reference. */
+ * (docs/step.md section 3). Each is a function of one joint coordinate, or of a ball's angle from a
+ * reference. */
 
 /* Value, first and second derivative of a function of one coordinate. */
-typedef struct curve { real e, g, h; } curve;
+typedef struct curve {
+  real e, g, h;
+} curve;
 
-FN curve curve_add(curve a, curve b) { curve c = {a.e + b.e, a.g + b.g, a.h + b.h}; return c; }
+FN curve curve_add(curve a, curve b) {
+  curve c = {a.e + b.e, a.g + b.g, a.h + b.h};
+  return c;
+}
 
 /* k/2 (x - x0)^2 */
-FN curve curve_quadratic(real k, real d) { curve c = {K(0.5) * k * d * d, k * d, k + zero()}; return c; }
+FN curve curve_quadratic(real k, real d) {
+  curve c = {K(0.5) * k * d * d, k * d, k + zero()};
+  return c;
+}
 
 /* One-sided C2 penalty: slope k relu(x) rounded over (0, width) by 3t^2 - 2t^3 in the second derivative. */
 FN curve curve_ramp(real k, real x, real width) {
@@ -27,7 +36,11 @@ FN curve curve_friction(real f, real r, real e) {
 }
 
 /* c(s x) as a function of x */
-FN curve curve_stretch(curve c, elem s) { c.g = c.g * s; c.h = c.h * (s * s); return c; }
+FN curve curve_stretch(curve c, elem s) {
+  c.g = c.g * s;
+  c.h = c.h * (s * s);
+  return c;
+}
 
 /* All passive terms of a slide, a hinge or one axis of a free joint's translation, at coordinate q. */
 FN curve joint_passive(const step_params *k, int j, real q, real q_t, real q_hat, elem spring) {
@@ -37,7 +50,8 @@ FN curve joint_passive(const step_params *k, int j, real q, real q_t, real q_hat
   if (m->jnt_damping[j] > 0) c = curve_add(c, curve_quadratic(splat(K(m->jnt_damping[j]) / dt), q - q_t));
   if (m->jnt_stiffness[j] > 0) c = curve_add(c, curve_quadratic(splat(K(m->jnt_stiffness[j])), q - spring));
   if (m->jnt_frictionloss[j] > 0) {
-    curve f = curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), (q - q_t) * (K(1) / dt), splat(K(k->slip)));
+    curve f =
+        curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), (q - q_t) * (K(1) / dt), splat(K(k->slip)));
     c = curve_add(c, curve_stretch(f, K(1) / dt));
   }
   return c;
@@ -56,7 +70,9 @@ FN curve joint_limit(const abut_model *m, int j, real q) {
 }
 
 /* Force of an actuator before saturation at joint coordinate q: f = gain u + b0 + b1 L + b2 (L - L_t)/dt. */
-typedef struct actuator_line { real f, slope, u_in; } actuator_line; /* f at q; df/dq; 1 where ctrl is in range */
+typedef struct actuator_line {
+  real f, slope, u_in;
+} actuator_line; /* f at q; df/dq; 1 where ctrl is in range */
 FN actuator_line actuator_at(const step_params *k, const real *w, int a, real q, real q_t) {
   const abut_model *m = k->model;
   elem gear = K(m->actuator_gear[a]), idt = K(1 / k->dt);
@@ -85,8 +101,8 @@ FN curve saturate(real x, elem lo, elem hi) {
   return c;
 }
 
-/* Energy whose negative slope is the actuator's joint force. With a position- or velocity-dependent force it is
- * -gear/slope times the primitive of the saturation. */
+/* Energy whose negative slope is the actuator's joint force. With a position- or velocity-dependent force it
+ * is -gear/slope times the primitive of the saturation. */
 FN curve actuator_curve(const step_params *k, const real *w, int a, real q, real q_t) {
   const abut_model *m = k->model;
   elem gear = K(m->actuator_gear[a]);
@@ -109,7 +125,11 @@ FN curve actuator_curve(const step_params *k, const real *w, int a, real q, real
 
 /* Function h of a ball's angle from a reference orientation, as gradient and 3x3 Hessian in the joint's
  * parent-side axes: g = h' n, H = h'' n n^T + (h'/2) cot(theta/2) (I - n n^T). */
-typedef struct ball_terms { real e; vec3 g; mat3 h; } ball_terms;
+typedef struct ball_terms {
+  real e;
+  vec3 g;
+  mat3 h;
+} ball_terms;
 FN ball_terms ball_radial(vec3 phi, real theta, curve c) {
   mask small = lt(theta, splat(K(1e-6)));
   real safe = sel(small, splat(1), theta), s, co;
@@ -135,7 +155,8 @@ FN ball_terms ball_joint(const step_params *k, int j, quat q, quat q_t, quat q_h
   ball_terms sum = {zero(), vec_zero(), mat_zero()};
   if (m->jnt_armature[j] > 0) {
     vec3 phi = ball_turn(q, q_hat);
-    sum = ball_add(sum, ball_radial(phi, norm(phi), curve_quadratic(splat(K(m->jnt_armature[j]) * i2), norm(phi))));
+    sum = ball_add(
+        sum, ball_radial(phi, norm(phi), curve_quadratic(splat(K(m->jnt_armature[j]) * i2), norm(phi))));
   }
   if (m->jnt_damping[j] > 0 || m->jnt_frictionloss[j] > 0) {
     vec3 phi = ball_turn(q, q_t);
@@ -146,7 +167,8 @@ FN ball_terms ball_joint(const step_params *k, int j, quat q, quat q_t, quat q_h
   }
   if (m->jnt_stiffness[j] > 0) {
     vec3 phi = ball_turn(q, spring);
-    sum = ball_add(sum, ball_radial(phi, norm(phi), curve_quadratic(splat(K(m->jnt_stiffness[j])), norm(phi))));
+    sum =
+        ball_add(sum, ball_radial(phi, norm(phi), curve_quadratic(splat(K(m->jnt_stiffness[j])), norm(phi))));
   }
   if (m->jnt_limited[j] && m->jnt_type[j] == ABUT_JOINT_BALL) {
     vec3 phi = quat_log(q);
@@ -158,8 +180,8 @@ FN ball_terms ball_joint(const step_params *k, int j, quat q, quat q_t, quat q_h
 
 FN int joint_turns(int type) { return type == ABUT_JOINT_FREE || type == ABUT_JOINT_BALL; }
 FN int joint_has_terms(const abut_model *m, int j) {
-  return m->jnt_armature[j] > 0 || m->jnt_damping[j] > 0 || m->jnt_stiffness[j] > 0 || m->jnt_frictionloss[j] > 0 ||
-         m->jnt_limited[j];
+  return m->jnt_armature[j] > 0 || m->jnt_damping[j] > 0 || m->jnt_stiffness[j] > 0 ||
+         m->jnt_frictionloss[j] > 0 || m->jnt_limited[j];
 }
 
 /* Energy of all joints at qpos. If grad is not null, adds to grad and hess at the same point. */
@@ -172,7 +194,8 @@ KERNEL real joints_energy(const step_params *k, real *w, const real *qpos, real 
     int axes = type == ABUT_JOINT_BALL ? 0 : type == ABUT_JOINT_FREE ? 3 : 1;
     for (int i = 0; i < axes; i++) {
       real q = AT(qpos, qa + i);
-      curve c = joint_passive(k, j, q, AT(W(qpos_t), qa + i), AT(W(qpos_hat), qa + i), K(m->qpos_spring[qa + i]));
+      curve c =
+          joint_passive(k, j, q, AT(W(qpos_t), qa + i), AT(W(qpos_hat), qa + i), K(m->qpos_spring[qa + i]));
       if (m->jnt_limited[j] && axes == 1) c = curve_add(c, joint_limit(m, j, q));
       energy = energy + c.e;
       if (!grad) continue;
@@ -188,7 +211,12 @@ KERNEL real joints_energy(const step_params *k, real *w, const real *qpos, real 
     if (!grad) continue;
     add_vec(&AT(grad, da), b.g);
     real h[6];
-    h[0] = b.h.r0.x; h[1] = b.h.r1.x; h[2] = b.h.r1.y; h[3] = b.h.r2.x; h[4] = b.h.r2.y; h[5] = b.h.r2.z;
+    h[0] = b.h.r0.x;
+    h[1] = b.h.r1.x;
+    h[2] = b.h.r1.y;
+    h[3] = b.h.r2.x;
+    h[4] = b.h.r2.y;
+    h[5] = b.h.r2.z;
     for (int i = 0; i < 3; i++)
       for (int l = 0; l <= i; l++) {
         real *e = hess_at(hess, da + i, da + l);

@@ -1,5 +1,6 @@
-/* bench.inl: what `abut bench` times of the pair kernel: the very functions that a step calls, on pairs of its own.
- * A block is LANES pairs: points of A and B, their solved plane, a displacement of A, room for results. */
+/* bench.inl: what `abut bench` times of the pair kernel: the very functions that a step calls, on pairs of
+ * its own. A block is LANES pairs: points of A and B, their solved plane, a displacement of A, room for
+ * results. */
 
 enum { BENCH_POINTS = 8, BENCH_PLANE = 80, BENCH_MOVE = 88, BENCH_OUT = 91, BENCH_ROW = 91 + 66 + 42 };
 
@@ -19,8 +20,8 @@ FN contact_frame bench_frame(const pair_info *pair, const real *block, vec3 move
   return c;
 }
 
-/* which: 0 joint evaluation at the solved plane; 1 warm: A moved, nested solve from the old plane, then the same;
- * 2 cold: closest points, nested solve, the same; 3 prepare: solve and keep the plane. */
+/* which: 0 joint evaluation at the solved plane; 1 warm: A moved, nested solve from the old plane, then the
+ * same; 2 cold: closest points, nested solve, the same; 3 prepare: solve and keep the plane. */
 KERNEL void bench_plane(int which, int blocks, void *memory) {
   pair_info pair = {0};
   mask all = mask_from_bits(ALL_LANES), done;
@@ -36,8 +37,8 @@ KERNEL void bench_plane(int which, int blocks, void *memory) {
       p = plane_between(&c.br, cl);
     }
     if (which >= 1)
-      plane_solve(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], &p, all, K(which == 3 ? 1e-20 : 1e-6), 60,
-                  &done);
+      plane_solve(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], &p, all,
+                  K(which == 3 ? 1e-20 : 1e-6), 60, &done);
     if (which == 3) {
       put_plane(&AT(block, BENCH_PLANE), all, p);
       continue;

@@ -1,21 +1,25 @@
 /* closest.inl: closest points of two convex point sets (GJK), and from them a first separating plane.
  *
- * The simplex is always a triangle of the Minkowski difference A - B (vertices may repeat). A new support point w
- * makes three edges and three faces with it; the best of these six, or nothing, replaces the triangle. No branch
- * depends on lane data and no case analysis is needed: a degenerate candidate is just not the best. */
+ * The simplex is always a triangle of the Minkowski difference A - B (vertices may repeat). A new support
+ * point w makes three edges and three faces with it; the best of these six, or nothing, replaces the
+ * triangle. No branch depends on lane data and no case analysis is needed: a degenerate candidate is just not
+ * the best. */
 
-typedef struct support { vec3 a, b; } support; /* witness on A and on B */
+typedef struct support {
+  vec3 a, b;
+} support; /* witness on A and on B */
 
 typedef struct closest {
-  vec3 u;      /* unit direction from B to A with the largest separation seen */
-  vec3 a, b;   /* support points of A and B against u, radii included */
-  real gap;    /* their separation along u: > 0 proves the shapes disjoint */
+  vec3 u;        /* unit direction from B to A with the largest separation seen */
+  vec3 a, b;     /* support points of A and B against u, radii included */
+  real gap;      /* their separation along u: > 0 proves the shapes disjoint */
   real distance; /* upper bound of the distance */
   real iterations;
 } closest;
 
 /* Extreme points along unit d: of A backwards, of B forwards. Later points win only if strictly further. */
-FN support closest_support(const point_set *sa, const point_set *sb, mat3 ra, vec3 xa, mat3 rb, vec3 xb, vec3 d) {
+FN support closest_support(const point_set *sa, const point_set *sb, mat3 ra, vec3 xa, mat3 rb, vec3 xb,
+                           vec3 d) {
   support best;
   vec3 da = mat_tvec(ra, d), db = mat_tvec(rb, d), pa = vec_zero(), pb = vec_zero();
   real low = splat(ELEM_HUGE), high = splat(-ELEM_HUGE), r_low = zero(), r_high = zero();
@@ -48,22 +52,23 @@ FN real closest_edge(vec3 w, vec3 p, vec3 *point) {
   return dot(*point, *point);
 }
 
-/* The same for the inside of triangle (w, p, q); a huge number where the origin projects outside, or where the
- * triangle is so thin (repeated points, points in a row) that its normal is all rounding. */
+/* The same for the inside of triangle (w, p, q); a huge number where the origin projects outside, or where
+ * the triangle is so thin (repeated points, points in a row) that its normal is all rounding. */
 FN real closest_face(vec3 w, vec3 p, vec3 q, vec3 *point) {
   vec3 e = sub(p, w), f = sub(q, w), n = cross(e, f);
   real nn = dot(n, n), inv = splat(1) / rmax(nn, splat(ELEM_TINY));
   real thin = K(1e6) * (K(ELEM_EPS) * K(ELEM_EPS)) * (dot(e, e) * dot(f, f));
   real lw = dot(n, cross(p, q)), lp = dot(n, cross(q, w)), lq = dot(n, cross(w, p));
-  mask inside = mask_and(mask_and(ge(lw, zero()), ge(lp, zero())), mask_and(ge(lq, zero()), gt(nn, rmax(thin, splat(ELEM_TINY)))));
+  mask inside = mask_and(mask_and(ge(lw, zero()), ge(lp, zero())),
+                         mask_and(ge(lq, zero()), gt(nn, rmax(thin, splat(ELEM_TINY)))));
   *point = scale(dot(n, w) * inv, n);
   return sel(inside, dot(*point, *point), splat(ELEM_HUGE));
 }
 
-/* Stops per lane when the separation reaches `enough` (< 1) of the distance's upper bound, at most `cap` rounds.
- * Lanes outside `on` return without meaning. */
-FN closest closest_points(const point_set *sa, const point_set *sb, mat3 ra, vec3 xa, mat3 rb, vec3 xb, mask on,
-                          elem enough, int cap) {
+/* Stops per lane when the separation reaches `enough` (< 1) of the distance's upper bound, at most `cap`
+ * rounds. Lanes outside `on` return without meaning. */
+FN closest closest_points(const point_set *sa, const point_set *sb, mat3 ra, vec3 xa, mat3 rb, vec3 xb,
+                          mask on, elem enough, int cap) {
   xa = sub(xa, xb); /* everything relative to B's frame origin: no cancellation far from the world's */
   vec3 b0 = xb;
   xb = vec_zero();
@@ -118,14 +123,16 @@ FN plane_state plane_between(const barrier *br, closest cl) {
   p.u = cl.u;
   p.c = scale(splat(K(0.5)), add(cl.a, cl.b));
   p.e = zero(); /* c lies half-way along u by construction */
-  mask far = ge(K(0.5) * (1 - br->reach) * br->inv_length * cl.gap, splat(br->reach)); /* nothing is in reach */
+  mask far =
+      ge(K(0.5) * (1 - br->reach) * br->inv_length * cl.gap, splat(br->reach)); /* nothing is in reach */
   p.sigma = sel(far, splat(br->reach), splat(K(0.5) * br->reach));
   return p;
 }
 
-/* Largest step along d (plane coordinates) that keeps every margin of one side positive, to first order in the
- * points' radii. */
-FN real plane_side_limit(const point_set *set, elem sign, mat3 a, vec3 q, real e, real s, const real *d, real cut) {
+/* Largest step along d (plane coordinates) that keeps every margin of one side positive, to first order in
+ * the points' radii. */
+FN real plane_side_limit(const point_set *set, elem sign, mat3 a, vec3 q, real e, real s, const real *d,
+                         real cut) {
   real limit = splat(ELEM_HUGE);
   for (int i = 0; i < set->num; i++) {
     vec3 y = mat_vec(a, sub(point_at(set, i), q));
@@ -137,13 +144,13 @@ FN real plane_side_limit(const point_set *set, elem sign, mat3 a, vec3 q, real e
   return limit;
 }
 
-/* Newton on the plane alone, poses fixed: U* of one pair, to |decrement|^2 < tol2 U or the cap. Lanes outside `on`
- * keep their plane. Returns the rounds each lane took.
- * A full step, cut at 0.9 of the way to the first zero margin, almost always lowers U: it is taken at once and judged
- * by the next round's value, which steps back half-way where it did not. Close to the minimum a full step needs no
- * test: values are all rounding there, and steps that no longer shrink say that nothing is left to gain. */
-FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, mat3 ra, vec3 xa, mat3 rb, vec3 xb,
-                    plane_state *p, mask on, elem tol2, int cap, mask *converged) {
+/* Newton on the plane alone, poses fixed: U* of one pair, to |decrement|^2 < tol2 U or the cap. Lanes outside
+ * `on` keep their plane. Returns the rounds each lane took. A full step, cut at 0.9 of the way to the first
+ * zero margin, almost always lowers U: it is taken at once and judged by the next round's value, which steps
+ * back half-way where it did not. Close to the minimum a full step needs no test: values are all rounding
+ * there, and steps that no longer shrink say that nothing is left to gain. */
+FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, mat3 ra, vec3 xa, mat3 rb,
+                    vec3 xb, plane_state *p, mask on, elem tol2, int cap, mask *converged) {
   int np = plane_unknowns(br);
   real rounds = zero(), last = splat(ELEM_HUGE), last_value = splat(ELEM_HUGE), step = zero();
   real kept[4] = {zero(), zero(), zero(), zero()};
@@ -170,16 +177,22 @@ FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, m
     for (int i = 0; i < np; i++) decrement = decrement + d[i] * d[i];
     plane_solve_upper(np, l, scale_, d);
     close = mask_and(lower, le(decrement, K(1e-6) * t.value));
-    mask near = mask_and(lower, mask_or(le(decrement, tol2 * t.value), mask_and(close, ge(decrement, K(0.25) * last))));
+    mask near = mask_and(
+        lower, mask_or(le(decrement, tol2 * t.value), mask_and(close, ge(decrement, K(0.25) * last))));
     real limit = splat(ELEM_HUGE);
-    if (np == 4 || any(mask_and(live, mask_not(close)))) { /* local: a flat barrier makes even small steps long */
+    if (np == 4 ||
+        any(mask_and(live, mask_not(close)))) { /* local: a flat barrier makes even small steps long */
       real cut = zero();
       if (np == 4) cut = d[3];
-      limit = rmin(plane_side_limit(a, 1, va, oa, p->e, s, d, cut), plane_side_limit(b, -1, vb, ob, p->e, s, d, cut));
-      if (np == 4) limit = rmin(limit, sel(lt(cut, zero()), p->sigma / -rmin(cut, splat(-ELEM_TINY)), splat(ELEM_HUGE)));
+      limit = rmin(plane_side_limit(a, 1, va, oa, p->e, s, d, cut),
+                   plane_side_limit(b, -1, vb, ob, p->e, s, d, cut));
+      if (np == 4)
+        limit = rmin(limit, sel(lt(cut, zero()), p->sigma / -rmin(cut, splat(-ELEM_TINY)), splat(ELEM_HUGE)));
     }
-    step = sel(back, K(0.5) * step, rmin(splat(1), K(0.9) * limit)); /* limit is +huge where it was not needed */
-    step = sel(mask_and(near, mask_not(close)), zero(), step); /* an untested step is taken only where it is safe */
+    step =
+        sel(back, K(0.5) * step, rmin(splat(1), K(0.9) * limit)); /* limit is +huge where it was not needed */
+    step = sel(mask_and(near, mask_not(close)), zero(),
+               step); /* an untested step is taken only where it is safe */
     for (int i = 0; i < np; i++) kept[i] = sel(back, kept[i], d[i]);
     from.u = vec_sel(back, from.u, p->u);
     from.e = sel(back, from.e, p->e);
@@ -188,7 +201,8 @@ FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, m
     last = sel(back, last, decrement);
     *converged = mask_or(*converged, mask_and(live, near));
     plane_state q = plane_move(br, from, plane_frame(from.u), kept, step);
-    if (np == 4) { /* turning shortens 1 - |n| beyond the linear limit; a last step is not judged, so it must not */
+    if (np ==
+        4) { /* turning shortens 1 - |n| beyond the linear limit; a last step is not judged, so it must not */
       mask spent = mask_and(near, lt(q.sigma, K(0.1) * from.sigma));
       q.u = vec_sel(spent, from.u, q.u);
       q.e = sel(spent, from.e, q.e);

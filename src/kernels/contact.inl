@@ -1,8 +1,10 @@
-/* contact.inl: one pair ("slot") of one lane group: its energy, and its forces, blocks and elimination rows in
- * world axes about the bodies' origins. Plane and friction motion are eliminated here, pair by pair:
- *   H -= B^T K^-1 B,   g -= B^T K^-1 g_aux,   and after the solve  d_aux = -K^-1 (g_aux + B d). */
+/* contact.inl: one pair ("slot") of one lane group: its energy, and its forces, blocks and elimination rows
+ * in world axes about the bodies' origins. Plane and friction motion are eliminated here, pair by pair: H -=
+ * B^T K^-1 B,   g -= B^T K^-1 g_aux,   and after the solve  d_aux = -K^-1 (g_aux + B d). */
 
-typedef struct row12 { vec3 w[2], v[2]; } row12; /* a covector on the twists of A and B */
+typedef struct row12 {
+  vec3 w[2], v[2];
+} row12; /* a covector on the twists of A and B */
 
 FN point_set side_points(const pair_side *side) {
   point_set p = {side->points, 0, side->pointnum, K(side->radius), K(side->weight)};
@@ -54,7 +56,10 @@ FN void put_row(real *p, row12 r) {
 }
 
 /* 12x12 block of a pair: own blocks of A and B, and the cross block with A's coordinates as rows. */
-typedef struct pair_block { block6 own[2]; mat3 ww, wv, vw, vv; } pair_block;
+typedef struct pair_block {
+  block6 own[2];
+  mat3 ww, wv, vw, vv;
+} pair_block;
 
 FN void block_rank1(block6 *b, real c, vec3 w, vec3 v) {
   vec3 cw = scale(c, w);
@@ -76,8 +81,8 @@ FN void pair_rank1(pair_block *b, int both, real c, row12 r) {
 /* Eliminates n unknowns: factors K, turns g and B into L^-1 D g and L^-1 D B, stores them for the back
  * substitution, subtracts their products from block and pull. rows: L (nl entries), D (nd), g (nd), B
  * as fields.def lays them out. */
-FN void eliminate(int n, int nl, int nd, const real *kk, const real *g, row12 *b, int both, real *rows, pair_block *block,
-                  row12 *pull) {
+FN void eliminate(int n, int nl, int nd, const real *kk, const real *g, row12 *b, int both, real *rows,
+                  pair_block *block, row12 *pull) {
   real l[10], d[4], y[4];
   int sides = both ? 2 : 1;
   plane_factor(n, kk, l, d);
@@ -85,13 +90,22 @@ FN void eliminate(int n, int nl, int nd, const real *kk, const real *g, row12 *b
   plane_solve_lower(n, l, d, y);
   for (int i = 0; i < n; i++) {
     row12 r = b[i];
-    for (int j = 0; j < sides; j++) { r.w[j] = scale(d[i], r.w[j]); r.v[j] = scale(d[i], r.v[j]); }
+    for (int j = 0; j < sides; j++) {
+      r.w[j] = scale(d[i], r.w[j]);
+      r.v[j] = scale(d[i], r.v[j]);
+    }
     for (int m = 0; m < i; m++) {
       real c = -l[i * (i + 1) / 2 + m];
-      for (int j = 0; j < sides; j++) { r.w[j] = axpy(c, b[m].w[j], r.w[j]); r.v[j] = axpy(c, b[m].v[j], r.v[j]); }
+      for (int j = 0; j < sides; j++) {
+        r.w[j] = axpy(c, b[m].w[j], r.w[j]);
+        r.v[j] = axpy(c, b[m].v[j], r.v[j]);
+      }
     }
     real c = inverse(l[i * (i + 1) / 2 + i]);
-    for (int j = 0; j < sides; j++) { b[i].w[j] = scale(c, r.w[j]); b[i].v[j] = scale(c, r.v[j]); }
+    for (int j = 0; j < sides; j++) {
+      b[i].w[j] = scale(c, r.w[j]);
+      b[i].v[j] = scale(c, r.v[j]);
+    }
     pair_rank1(block, both, splat(-1), b[i]);
     for (int j = 0; j < sides; j++) {
       pull->w[j] = axpy(-y[i], b[i].w[j], pull->w[j]);
@@ -118,14 +132,16 @@ FN void back_substitute(int n, int nl, int nd, const real *rows, const twist6 t[
   plane_solve_upper(n, l, s, d);
 }
 
-/* Normal part of one side in world axes about its body's origin, seen from which c is at r. The block is that of the
- * points' weighted mean, one row tau = (torque arm, u), plus their spread about it, which only turns. */
+/* Normal part of one side in world axes about its body's origin, seen from which c is at r. The block is that
+ * of the points' weighted mean, one row tau = (torque arm, u), plus their spread about it, which only turns.
+ */
 FN void normal_world(const plane_terms *t, int j, mat3 f, vec3 r, vec3 *force, mat3 *phi, block6 *block) {
   vec3 e1 = f.r0, e2 = f.r1, u = f.r2;
   *force = scale(t->f0[j], u);
   *phi = outer(u, axpy(t->f0[j], r, mat_tvec(f, t->f1[j])));
   real inv = inverse(rmax(t->h0[j], splat(ELEM_TINY))), m1 = t->h1[j].x * inv, m2 = t->h1[j].y * inv;
-  real s11 = t->h11[j] - m1 * t->h1[j].x, s12 = t->h12[j] - m1 * t->h1[j].y, s22 = t->h22[j] - m2 * t->h1[j].y;
+  real s11 = t->h11[j] - m1 * t->h1[j].x, s12 = t->h12[j] - m1 * t->h1[j].y,
+       s22 = t->h22[j] - m2 * t->h1[j].y;
   vec3 a1 = axpy(s22, e1, scale(-s12, e2)), a2 = axpy(s11, e2, scale(-s12, e1));
   vec3 arm = add(axpy(m2, e1, scale(-m1, e2)), cross(r, u));
   block->ww = sym_outer(sym_outer(sym_zero(), a1, e1), a2, e2);
@@ -144,7 +160,8 @@ typedef struct contact_frame { /* what both parts of a pair need */
 } contact_frame;
 
 /* kind: k->barrier; a constant where a body is compiled once per barrier. */
-FN contact_frame contact_at(const step_params *k, real *w, int pair_id, const real *xpos, const real *xmat, int kind) {
+FN contact_frame contact_at(const step_params *k, real *w, int pair_id, const real *xpos, const real *xmat,
+                            int kind) {
   contact_frame c;
   c.pair = &k->pairs[pair_id];
   c.br = step_barrier(k, kind);
@@ -234,8 +251,8 @@ FN void contact_normal(const contact_frame *c, plane_state p, int exact, real *s
   eliminate(np, 10, 4, t.k, t.g, rows, both, slot_rows, &sum->block, &sum->pull);
 }
 
-FN void contact_friction(const step_params *k, const contact_frame *c, real *w, real *slots, int s, mask on, int exact,
-                         contact_sum *sum) {
+FN void contact_friction(const step_params *k, const contact_frame *c, real *w, real *slots, int s, mask on,
+                         int exact, contact_sum *sum) {
   const real *plane_t = SLOT_AT(s, plane_t), *motion = SLOT_AT(s, motion);
   real *points = SLOT_AT(s, point_t);
   vec3 u = get_vec(plane_t), c_t = get_vec(&AT(plane_t, 3));
@@ -250,7 +267,8 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     vec3 b, arm = sub(c_t, c->x[j]), force;
     mat3 phi;
     block6 block;
-    friction_view(f, c_t, get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c->r[j], c->x[j], &a, &b);
+    friction_view(f, c_t, get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c->r[j],
+                  c->x[j], &a, &b);
     friction_side_terms(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a, b, z, on,
                         exact, &t, &t.side[j]);
     if (j && !both) break;
@@ -274,17 +292,26 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
 
 FN contact_sum contact_zero(void) {
   block6 none = {sym_zero(), mat_zero(), sym_zero()};
-  contact_sum s = {zero(), zero(), zero(), zero(), {vec_zero(), vec_zero()}, {mat_zero(), mat_zero()},
-                   {{none, none}, mat_zero(), mat_zero(), mat_zero(), mat_zero()}, row_zero()};
+  contact_sum s = {zero(),
+                   zero(),
+                   zero(),
+                   zero(),
+                   {vec_zero(), vec_zero()},
+                   {mat_zero(), mat_zero()},
+                   {{none, none}, mat_zero(), mat_zero(), mat_zero(), mat_zero()},
+                   row_zero()};
   return s;
 }
 
-FN void put_sel(real *p, int n, mask on) { for (int i = 0; i < n; i++) AT(p, i) = sel(on, AT(p, i), zero()); }
+FN void put_sel(real *p, int n, mask on) {
+  for (int i = 0; i < n; i++) AT(p, i) = sel(on, AT(p, i), zero());
+}
 
-/* Evaluates one slot at the iterate: writes force, phi, block, pull, rows, gap, energy; returns the pair's energy
- * and raises the residual. exact: friction's true Hessian (reverse pass). Lanes outside `on` write zeros. */
-FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on, int all_on,
-                            int exact) {
+/* Evaluates one slot at the iterate: writes force, phi, block, pull, rows, gap, energy; returns the pair's
+ * energy and raises the residual. exact: friction's true Hessian (reverse pass). Lanes outside `on` write
+ * zeros. */
+FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
+                            int all_on, int exact) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), kind);
   contact_sum sum = contact_zero();
   plane_state p = c.pair->halfspace ? halfspace_plane(c.pair, get_vec(&AT(SLOT_AT(s, plane), 3)))
@@ -295,8 +322,11 @@ FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
   AT(SLOT_AT(s, energy), 0) = sel(on, sum.value, zero());
   real weight = AT(SLOT_AT(s, plane_t), 6);
   mask rubs = mask_and(on, gt(weight, zero()));
-  if (any(rubs)) contact_friction(k, &c, w, slots, s, on, exact, &sum);
-  else for (int i = 0; i < 48; i++) AT(SLOT_AT(s, motion_rows), i) = i < 6 && (i == 0 || i == 2 || i == 5) ? splat(1) : zero();
+  if (any(rubs))
+    contact_friction(k, &c, w, slots, s, on, exact, &sum);
+  else
+    for (int i = 0; i < 48; i++)
+      AT(SLOT_AT(s, motion_rows), i) = i < 6 && (i == 0 || i == 2 || i == 5) ? splat(1) : zero();
   for (int j = 0; j < 2; j++) {
     put_vec(&AT(SLOT_AT(s, force), 3 * j), sum.force[j]);
     put_mat(&AT(SLOT_AT(s, phi), 9 * j), sum.phi[j]);
@@ -313,12 +343,14 @@ FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
     put_sel(SLOT_AT(s, block), 78, on);
     put_sel(SLOT_AT(s, pull), 12, on);
   }
-  real lever = splat(K(k->body_radius[c.pair->side[0].body] + k->body_radius[c.pair->side[1].body])) + norm(sub(c.x[0], p.c));
+  real lever = splat(K(k->body_radius[c.pair->side[0].body] + k->body_radius[c.pair->side[1].body])) +
+               norm(sub(c.x[0], p.c));
   AT(W(noise), 0) = AT(W(noise), 0) + sel(on, max_abs(sum.force[0]) * lever, zero());
   AT(W(residual), 0) = sel(on, rmax(AT(W(residual), 0), sum.residual), AT(W(residual), 0));
   return sel(on, sum.value, zero());
 }
-KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on, int all_on, int exact) {
+KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
+                             int all_on, int exact) {
   if (k->barrier == BARRIER_LOCAL)
     return contact_evaluate_as(BARRIER_LOCAL, k, w, slots, s, pair_id, on, all_on, exact);
   return contact_evaluate_as(BARRIER_INVERSE, k, w, slots, s, pair_id, on, all_on, exact);

@@ -1,9 +1,10 @@
-/* contact_step.inl: what happens to one slot around a Newton step: start, lagged friction, step length, trial value
- * with the continuous-time certificate, acceptance (docs/step.md sections 4 and 5). */
+/* contact_step.inl: what happens to one slot around a Newton step: start, lagged friction, step length, trial
+ * value with the continuous-time certificate, acceptance (docs/step.md sections 4 and 5). */
 
-/* A pair that enters the list: closest points, then its plane solved to the end. Sets bits of *overlap where the
- * shapes are not separated. */
-KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int pair_id, mask fresh, uint32_t *overlap) {
+/* A pair that enters the list: closest points, then its plane solved to the end. Sets bits of *overlap where
+ * the shapes are not separated. */
+KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int pair_id, mask fresh,
+                          uint32_t *overlap) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
   AT(SLOT_AT(s, plane_t), 6) = sel(fresh, zero(), AT(SLOT_AT(s, plane_t), 6));
   put_vec_sel(SLOT_AT(s, motion), fresh, vec_zero());
@@ -20,14 +21,15 @@ KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int
   *overlap |= bits_from_mask(mask_and(fresh, mask_not(apart)));
   plane_state p = plane_between(&c.br, cl);
   mask near = mask_and(mask_and(fresh, apart),
-                       c.br.kind == BARRIER_LOCAL ? lt(cl.gap, splat(K(4 * k->reach * k->length))) : fresh), done;
+                       c.br.kind == BARRIER_LOCAL ? lt(cl.gap, splat(K(4 * k->reach * k->length))) : fresh),
+       done;
   plane_solve(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], &p, near, K(1e-22), 60, &done);
   put_plane(SLOT_AT(s, plane), fresh, p);
 }
 
 /* The nested reference: the plane solved to the end at the given poses. */
-KERNEL void contact_polish(const step_params *k, real *w, real *slots, int s, int pair_id, mask on, const real *xpos,
-                           const real *xmat) {
+KERNEL void contact_polish(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
+                           const real *xpos, const real *xmat) {
   contact_frame c = contact_at(k, w, pair_id, xpos, xmat, k->barrier);
   if (c.pair->halfspace) return;
   plane_state p = get_plane(SLOT_AT(s, plane));
@@ -51,8 +53,8 @@ FN vec3 nearest_point(const contact_frame *c, int j, vec3 u) {
   return axpy(-sign * splat(c->set[j].radius), u, add(mat_vec(c->r[j], best), c->x[j]));
 }
 
-/* At the step's start: moves the plane's origin to the middle of its nearest points and, where nothing is loaded,
- * the plane itself half-way between the shapes. */
+/* At the step's start: moves the plane's origin to the middle of its nearest points and, where nothing is
+ * loaded, the plane itself half-way between the shapes. */
 FN plane_state contact_recenter(const contact_frame *c, plane_state p) {
   vec3 a = nearest_point(c, 0, p.u), b = nearest_point(c, 1, p.u), middle = scale(splat(K(0.5)), add(a, b));
   real s = plane_length(&c->br, p.sigma), e = p.e + dot(p.u, sub(middle, p.c));
@@ -105,7 +107,8 @@ FN twist6 body_step(const step_params *k, const real *w, const real *d, int body
   vec3 x = get_vec(&AT(W(xpos), 3 * body));
   for (int i = k->path_adr[body]; i < k->path_adr[body + 1]; i++) {
     int e = k->path[i];
-    twist6 s = twist_at(get_twist(&AT(W(twist), 6 * e)), sub(x, get_vec(&AT(W(xpos), 3 * k->model->dof_body[e]))));
+    twist6 s =
+        twist_at(get_twist(&AT(W(twist), 6 * e)), sub(x, get_vec(&AT(W(xpos), 3 * k->model->dof_body[e]))));
     real de = AT(d, e);
     t.w = axpy(de, s.w, t.w);
     t.v = axpy(de, s.v, t.v);
@@ -113,8 +116,8 @@ FN twist6 body_step(const step_params *k, const real *w, const real *d, int body
   return t;
 }
 
-/* After the solve: the step of plane and friction motion, and the largest step length that keeps margins positive,
- * to first order. body_twist: step twists of all bodies (6 each). */
+/* After the solve: the step of plane and friction motion, and the largest step length that keeps margins
+ * positive, to first order. body_twist: step twists of all bodies (6 each). */
 KERNEL void contact_direction(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
                               const real *body_twist) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
@@ -147,11 +150,11 @@ KERNEL void contact_direction(const step_params *k, real *w, real *slots, int s,
   AT(W(step), 0) = sel(on, rmin(AT(W(step), 0), K(0.9) * limit), AT(W(step), 0));
 }
 
-/* Bound of how far this pair's margins may dip between iterate and trial below the smaller of their end values.
- * The plane's path is affine about an origin that moves with the mean of both bodies; points move on chords up to
- * arcs. */
-FN real contact_dip(const contact_frame *now, const contact_frame *try_, plane_state p, vec3 dn, const step_params *k,
-                    const real *w, real t) {
+/* Bound of how far this pair's margins may dip between iterate and trial below the smaller of their end
+ * values. The plane's path is affine about an origin that moves with the mean of both bodies; points move on
+ * chords up to arcs. */
+FN real contact_dip(const contact_frame *now, const contact_frame *try_, plane_state p, vec3 dn,
+                    const step_params *k, const real *w, real t) {
   vec3 moved[2];
   real spread = zero(), arc = zero();
   for (int j = 0; j < 2; j++) {
@@ -178,9 +181,10 @@ FN real friction_try(const step_params *k, real *w, real *slots, int s, const co
   for (int i = 0; i < 3; i++) z[i] = AT(SLOT_AT(s, motion), i) + t * AT(SLOT_AT(s, motion_step), i);
   for (int j = 0; j < (half ? 1 : 2); j++) {
     int body = c->pair->side[j].body;
-    friction_view(f, get_vec(&AT(plane_t, 3)), get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c->r[j],
-                  c->x[j], &a, &b);
-    value = value + friction_side_value(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a, b, z);
+    friction_view(f, get_vec(&AT(plane_t, 3)), get_mat(&AT(W(xmat_t), 9 * body)),
+                  get_vec(&AT(W(xpos_t), 3 * body)), c->r[j], c->x[j], &a, &b);
+    value = value + friction_side_value(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0),
+                                        c->set[j].num, a, b, z);
   }
   if (half) return value;
   return value + friction_spin_value(k, AT(plane_t, 6), z[2]);
@@ -206,7 +210,10 @@ FN real contact_try_as(int kind, const step_params *k, real *w, real *slots, int
       plane_solve(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], &q, on, K(1e-26), 60, &done);
     }
     value = plane_value(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], q, c.mu, &low, &gap);
-    if (c.br.kind == BARRIER_LOCAL) { s0 = K(1) - p.sigma; s1 = K(1) - q.sigma; }
+    if (c.br.kind == BARRIER_LOCAL) {
+      s0 = K(1) - p.sigma;
+      s1 = K(1) - q.sigma;
+    }
     dn = sub(scale(s1, q.u), scale(s0, p.u));
   }
   real dip = contact_dip(&now, &c, p, dn, k, w, t);
@@ -234,7 +241,8 @@ KERNEL void contact_accept(const step_params *k, const real *w, real *slots, int
   for (int i = 0; i < 3; i++) AT(z, i) = sel(yes, AT(z, i) + t * AT(SLOT_AT(s, motion_step), i), AT(z, i));
 }
 
-/* Direction u, supports of both sides and gap of lanes `on`; others may share the slot in the middle of a step. */
+/* Direction u, supports of both sides and gap of lanes `on`; others may share the slot in the middle of a
+ * step. */
 FN void contact_put_gap(const step_params *k, real *slots, int s, mask on, vec3 u, vec3 a, vec3 b) {
   put_vec_sel(SLOT_AT(s, plane), on, u);
   put_vec_sel(&AT(SLOT_AT(s, plane), 3), on, a);
@@ -242,9 +250,10 @@ FN void contact_put_gap(const step_params *k, real *slots, int s, mask on, vec3 
   AT(SLOT_AT(s, gap), 0) = sel(on, dot(u, sub(a, b)), AT(SLOT_AT(s, gap), 0));
 }
 
-/* Separation of one pair for the start of a rollout, where shapes may touch or overlap: direction from copies shrunk
- * about their centres until they come apart, then the true supports along it. Writes u and the supports into plane
- * (u, a's support) and plane_t (b's support), and the gap, negative where they overlap. */
+/* Separation of one pair for the start of a rollout, where shapes may touch or overlap: direction from copies
+ * shrunk about their centres until they come apart, then the true supports along it. Writes u and the
+ * supports into plane (u, a's support) and plane_t (b's support), and the gap, negative where they overlap.
+ */
 KERNEL void contact_gap(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
   if (c.pair->halfspace) {

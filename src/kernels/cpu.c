@@ -22,7 +22,8 @@
 
 extern const abut_kernels NAME(ABUT_ISA, ABUT_REAL);
 const abut_kernels NAME(ABUT_ISA, ABUT_REAL) = {
-    TEXT(ABUT_ISA), ABUT_LANES,      sizeof(elem),   stage_begin,   stage_boxes,   stage_start,
-    stage_friction, stage_evaluate,  stage_direction, stage_try,    stage_accept,  stage_finish,
-    stage_energies, stage_gaps,      stage_displace, stage_reverse, stage_reverse_start, query_plane, bench_plane,
+    TEXT(ABUT_ISA), ABUT_LANES,          sizeof(elem),   stage_begin,     stage_boxes,
+    stage_start,    stage_friction,      stage_evaluate, stage_direction, stage_try,
+    stage_accept,   stage_finish,        stage_energies, stage_gaps,      stage_displace,
+    stage_reverse,  stage_reverse_start, query_plane,    bench_plane,
 };

@@ -1,25 +1,25 @@
 /* friction.inl: lagged Coulomb friction of one pair (docs/contact.md).
  *
- * At the step's start every loaded point leaves a lagged point y on the plane (in `vertex` form: itself) and a
- * weight w = mu_f f dt. During the step y is carried by its own body to Y; with the plane allowed to slide and spin
- * in its own tangent space (z1, z2, omega),
- *   D = min_z sum_m w_m ( sqrt(|d_m - z_m|^2 + e^2) - e ),   d = (Y - y)/dt,   z_m = z + omega n x y,
- * plus a spin floor sum w (sqrt((r0 omega)^2 + e^2) - e). Against a half-space z = 0.
- * Everything is in the frame of the start: origin c_t (the points' weighted centroid), axes e1, e2, u. */
+ * At the step's start every loaded point leaves a lagged point y on the plane (in `vertex` form: itself) and
+ * a weight w = mu_f f dt. During the step y is carried by its own body to Y; with the plane allowed to slide
+ * and spin in its own tangent space (z1, z2, omega), D = min_z sum_m w_m ( sqrt(|d_m - z_m|^2 + e^2) - e ),
+ * d = (Y - y)/dt,   z_m = z + omega n x y, plus a spin floor sum w (sqrt((r0 omega)^2 + e^2) - e). Against a
+ * half-space z = 0. Everything is in the frame of the start: origin c_t (the points' weighted centroid), axes
+ * e1, e2, u. */
 
-/* The norm's Hessian is that of a kink of width e: Newton overshoots it like |r|^3/e^2 as soon as a point slips. So the
- * forward pass iterates on the dual as well (Chan, Golub and Mulet's primal-dual Newton for sums of norms): with
- * lambda = r/|r| held as an unknown, |lambda| <= 1, the Hessian in r is w/|r| (1 - sym(lambda r^T)/|r|), positive
- * semidefinite, the majorising one while lambda is small, Newton's once lambda = r/|r|. The reverse pass uses the exact
- * one. */
+/* The norm's Hessian is that of a kink of width e: Newton overshoots it like |r|^3/e^2 as soon as a point
+ * slips. So the forward pass iterates on the dual as well (Chan, Golub and Mulet's primal-dual Newton for
+ * sums of norms): with lambda = r/|r| held as an unknown, |lambda| <= 1, the Hessian in r is w/|r| (1 -
+ * sym(lambda r^T)/|r|), positive semidefinite, the majorising one while lambda is small, Newton's once lambda
+ * = r/|r|. The reverse pass uses the exact one. */
 
 enum { POINT = 8 }; /* values of a lagged point: y (3), weight, lambda (2), r (2) */
 
 typedef struct friction_side {
-  real f1, f2;      /* force on the tangent axes (N) */
-  vec3 p1, p2;      /* f (x) Y */
-  real s[15];       /* Hessian in (w1, w2, w3, v1, v2), lower triangle */
-  real bz[3][5];    /* d2D / dz dtwist */
+  real f1, f2;   /* force on the tangent axes (N) */
+  vec3 p1, p2;   /* f (x) Y */
+  real s[15];    /* Hessian in (w1, w2, w3, v1, v2), lower triangle */
+  real bz[3][5]; /* d2D / dz dtwist */
 } friction_side;
 
 typedef struct friction_terms {
@@ -30,8 +30,9 @@ typedef struct friction_terms {
 
 /* Lagged points of one side; returns the weight's sum and adds to the weighted centroid. f_scale: N per unit
  * -w P'(x). */
-FN real friction_prepare_side(const step_params *k, const barrier *br, const point_set *set, elem sign, mat3 a, vec3 q,
-                              real e, real s, real f_scale, mask on, real *points, vec3 *centroid) {
+FN real friction_prepare_side(const step_params *k, const barrier *br, const point_set *set, elem sign,
+                              mat3 a, vec3 q, real e, real s, real f_scale, mask on, real *points,
+                              vec3 *centroid) {
   real sum = zero();
   for (int i = 0; i < set->num; i++) {
     vec3 y = mat_vec(a, sub(point_at(set, i), q));
@@ -49,7 +50,8 @@ FN real friction_prepare_side(const step_params *k, const barrier *br, const poi
 }
 
 FN void friction_recenter(real *points, int num, mask on, vec3 shift) {
-  for (int i = 0; i < num; i++) put_vec_sel(&AT(points, POINT * i), on, sub(get_vec(&AT(points, POINT * i)), shift));
+  for (int i = 0; i < num; i++)
+    put_vec_sel(&AT(points, POINT * i), on, sub(get_vec(&AT(points, POINT * i)), shift));
 }
 
 /* Where a lagged point of a body goes, in the frame of the start: Y = A y + b for pose_t -> pose. */
@@ -65,7 +67,8 @@ FN void friction_slip(vec3 y, vec3 to, real idt, const real *z, real *r1, real *
   *r2 = (to.y - y.y) * idt - z[1] - z[2] * y.x;
 }
 
-FN real friction_side_value(const step_params *k, const real *points, int num, mat3 a, vec3 b, const real *z) {
+FN real friction_side_value(const step_params *k, const real *points, int num, mat3 a, vec3 b,
+                            const real *z) {
   real value = zero(), idt = splat(K(1 / k->dt));
   elem e = K(k->slip);
   for (int i = 0; i < num; i++) {
@@ -86,8 +89,8 @@ FN real friction_spin_value(const step_params *k, real weight, real omega) {
 }
 
 /* One point's part of a side's Hessian and of the z terms. h, d: gradient and Hessian of w (|r| - e) in r. */
-FN void friction_point(friction_terms *t, friction_side *q, vec3 y, vec3 to, real idt, real h1, real h2, real d11,
-                       real d12, real d22) {
+FN void friction_point(friction_terms *t, friction_side *q, vec3 y, vec3 to, real idt, real h1, real h2,
+                       real d11, real d12, real d22) {
   /* columns dr/dtwist (times dt): w1 (0,-Y3), w2 (Y3,0), w3 (-Y2,Y1), v1 (1,0), v2 (0,1); d times column: */
   real c1[5] = {zero(), to.z, -to.y, splat(1), zero()}, c2[5] = {-to.z, zero(), to.x, zero(), splat(1)};
   real e1[5] = {d12 * c2[0], d11 * c1[1], d11 * c1[2] + d12 * c2[2], d11, d12};
@@ -126,9 +129,10 @@ FN void friction_dual(real old1, real old2, real r1, real r2, elem e, real *l1, 
   *l2 = b * cut;
 }
 
-/* Terms of one side at the iterate; duals of the lanes in `on` are updated. exact: the true Hessian (reverse). */
-FN void friction_side_terms(const step_params *k, real *points, int num, mat3 a, vec3 b, const real *z, mask on, int exact,
-                            friction_terms *t, friction_side *q) {
+/* Terms of one side at the iterate; duals of the lanes in `on` are updated. exact: the true Hessian
+ * (reverse). */
+FN void friction_side_terms(const step_params *k, real *points, int num, mat3 a, vec3 b, const real *z,
+                            mask on, int exact, friction_terms *t, friction_side *q) {
   real idt = splat(K(1 / k->dt));
   elem e = K(k->slip);
   for (int i = 0; i < num; i++) {
@@ -190,9 +194,11 @@ FN void friction_world(const friction_side *q, mat3 f, vec3 r, vec3 *force, mat3
   vec3 y1 = add(mat_tvec(f, q->p1), scale(q->f1, r)), y2 = add(mat_tvec(f, q->p2), scale(q->f2, r));
   *phi = mat_add(outer(e1, y1), outer(e2, y2));
   const real *s = q->s; /* rows: w1, w2, w3, v1, v2 */
-  vec3 a1 = axpy(s[0], e1, axpy(s[1], e2, scale(s[3], u))), a2 = axpy(s[1], e1, axpy(s[2], e2, scale(s[4], u)));
+  vec3 a1 = axpy(s[0], e1, axpy(s[1], e2, scale(s[3], u))),
+       a2 = axpy(s[1], e1, axpy(s[2], e2, scale(s[4], u)));
   vec3 a3 = axpy(s[3], e1, axpy(s[4], e2, scale(s[5], u)));
-  vec3 c1 = axpy(s[6], e1, axpy(s[7], e2, scale(s[8], u))), c2 = axpy(s[10], e1, axpy(s[11], e2, scale(s[12], u)));
+  vec3 c1 = axpy(s[6], e1, axpy(s[7], e2, scale(s[8], u))),
+       c2 = axpy(s[10], e1, axpy(s[11], e2, scale(s[12], u)));
   vec3 v1 = axpy(s[9], e1, scale(s[13], e2)), v2 = axpy(s[13], e1, scale(s[14], e2));
   block6 b;
   b.ww = sym_outer(sym_outer(sym_outer(sym_zero(), a1, e1), a2, e2), a3, u);

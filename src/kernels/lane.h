@@ -6,8 +6,9 @@
  *   mask   LANES truth values, made by lt() and friends, used by sel() and any()
  *
  * Lane data never decides a branch; `if (any(m))` may skip work whose result no lane selects, so that what a
- * lane computes does not depend on its neighbours. There is no libm here: sqrt is the processor's, the rest are
- * polynomials (vector.h) with tested bounds. Width differs between instruction sets, results do not depend on it. */
+ * lane computes does not depend on its neighbours. There is no libm here: sqrt is the processor's, the rest
+ * are polynomials (vector.h) with tested bounds. Width differs between instruction sets, results do not
+ * depend on it. */
 #ifndef ABUT_LANE_H
 #define ABUT_LANE_H
 
@@ -153,8 +154,8 @@ FN real rabs(real a) { return rmax(a, -a); }
 /* false for NaN and infinities */
 FN mask is_finite(real a) { return lt(rabs(a), splat(K(ELEM_HUGE))); }
 
-/* 1/x. Where the processor has a fast estimate, two Newton steps on it (last bit may differ from the division); the
- * strict build divides. */
+/* 1/x. Where the processor has a fast estimate, two Newton steps on it (last bit may differ from the
+ * division); the strict build divides. */
 #if defined(__AVX512F__) && ABUT_LANES > 1 && ABUT_REAL == 64 && !defined(ABUT_STRICT)
 FN real inverse(real x) {
   real r = (real)_mm512_rcp14_pd(V(x));
@@ -171,6 +172,6 @@ FN real inverse(real x) { return splat(1) / x; }
 #else
 #define LANE_STRIDE 1
 #endif
-#define AT(p, i) ((p)[(i) * LANE_STRIDE])
+#define AT(p, i) ((p)[(i)*LANE_STRIDE])
 
 #endif

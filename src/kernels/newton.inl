@@ -1,8 +1,12 @@
 /* newton.inl: the reduced system of one lane group: assembly from bodies and pairs, factorisation, solve.
- * H lies in one lower triangle; row i is non-zero only from envelope[i] on (tree and contacts decide, one envelope
- * for the whole group: what lies outside is exactly zero in every lane, so skipping it changes no bit). */
+ * H lies in one lower triangle; row i is non-zero only from envelope[i] on (tree and contacts decide, one
+ * envelope for the whole group: what lies outside is exactly zero in every lane, so skipping it changes no
+ * bit). */
 
-FN void add_twist(real *p, twist6 t) { add_vec(p, t.w); add_vec(&AT(p, 3), t.v); }
+FN void add_twist(real *p, twist6 t) {
+  add_vec(p, t.w);
+  add_vec(&AT(p, 3), t.v);
+}
 
 /* Inertia term of a dof alone, m/dt^2: the scale of its diagonal entry. */
 FN double dof_stiffness(const step_params *k, int d) {
@@ -67,8 +71,8 @@ FN void reduce_rhs(const step_params *k, real *w) {
   }
 }
 
-/* H := L D L^T in place, D kept as its inverse on the diagonal. Returns the smallest pivot over its dof's inertia
- * term; in lanes where that is not positive the factor has no meaning for a descent. */
+/* H := L D L^T in place, D kept as its inverse on the diagonal. Returns the smallest pivot over its dof's
+ * inertia term; in lanes where that is not positive the factor has no meaning for a descent. */
 KERNEL real factor(const step_params *k, real *w, const int32_t *envelope, real *smallest) {
   real *h = W(hess), relative = splat(ELEM_HUGE);
   *smallest = splat(ELEM_HUGE);
@@ -94,8 +98,8 @@ KERNEL real factor(const step_params *k, real *w, const int32_t *envelope, real 
   return relative;
 }
 
-/* Factors H, shifted by multiples of the joints' inertia terms in the lanes (of `live`) where it is not clearly
- * positive definite: like a shorter time step, for this iteration's direction only. */
+/* Factors H, shifted by multiples of the joints' inertia terms in the lanes (of `live`) where it is not
+ * clearly positive definite: like a shorter time step, for this iteration's direction only. */
 KERNEL void factor_positive(const step_params *k, real *w, const int32_t *envelope, mask live) {
   int n = k->model->nv;
   real shift = zero(), smallest;

@@ -1,5 +1,5 @@
-/* params.h: what every stage is told: the model, the options in force, and where each field lies. No lane types,
- * so that host code reads it too. */
+/* params.h: what every stage is told: the model, the options in force, and where each field lies. No lane
+ * types, so that host code reads it too. */
 #ifndef ABUT_PARAMS_H
 #define ABUT_PARAMS_H
 #include "../host/model.h"
@@ -36,11 +36,11 @@ typedef struct step_params {
   const abut_model *model;
   const pair_info *pairs;
   const int32_t *path_adr, *path; /* dofs that move body b, root first: path[path_adr[b] .. path_adr[b+1]) */
-  const double *geom_box;         /* bounding box of a geom in its body frame: center, half sizes (m), 6 each */
-  const double *body_radius;      /* largest distance of a body's points from its origin, radii included (m) */
-  int32_t barrier;                /* BARRIER_* */
+  const double *geom_box;    /* bounding box of a geom in its body frame: center, half sizes (m), 6 each */
+  const double *body_radius; /* largest distance of a body's points from its origin, radii included (m) */
+  int32_t barrier;           /* BARRIER_* */
   int32_t vertex_friction;
-  int32_t nested;                 /* solve every plane to the end at each pose (reference) */
+  int32_t nested; /* solve every plane to the end at each pose (reference) */
   int32_t max_iterations;
   int32_t npt;
   double dt, reach, length, slip, spin_radius, tolerance;
@@ -50,8 +50,8 @@ typedef struct step_params {
 
 /* W environments in flight on one thread. Masks are bit sets over lanes. */
 typedef struct lane_group {
-  void *work;          /* [work.size][LANES] */
-  void *slots;         /* [capacity][slot.size][LANES] */
+  void *work;  /* [work.size][LANES] */
+  void *slots; /* [capacity][slot.size][LANES] */
   int32_t nslot, capacity;
   int32_t *order;      /* slots by ascending pair: the order of every sum */
   int32_t *slot_pair;  /* pair of each slot, -1: unused */

@@ -3,17 +3,17 @@
  *   U(p) = c P(1 - |n|) + sum_A w P(a) + sum_B w P(b),   a = n.x + o - r|n|,   b = -(n.x + o) - r|n|,
  *   energy mu min_p U; lengths are divided by L0 before they enter P.
  *
- * Everything is computed in the plane's own frame: origin c (a point near the contact, carried with the plane),
- * axes e1, e2, u with n = s u. In it a point's margin and the margin's derivatives are tiny expressions,
- *   a            = s (y3 + e - r)                 (side B: the negative of y3 + e)
- *   da / dtwist  = s (y2, -y1, 0; 0, 0, 1)        (twist of the point's body about c: rotation, translation)
- *   da / dplane  = (y1, y2, 1, -(y3 - r))         (plane coordinates: n += e1 t1 + e2 t2 - u d, o; see below)
- * so that value, gradients and Hessian follow from a dozen weighted moments per side, whatever the point count.
+ * Everything is computed in the plane's own frame: origin c (a point near the contact, carried with the
+ * plane), axes e1, e2, u with n = s u. In it a point's margin and the margin's derivatives are tiny
+ * expressions, a            = s (y3 + e - r)                 (side B: the negative of y3 + e) da / dtwist  =
+ * s (y2, -y1, 0; 0, 0, 1)        (twist of the point's body about c: rotation, translation) da / dplane  =
+ * (y1, y2, 1, -(y3 - r))         (plane coordinates: n += e1 t1 + e2 t2 - u d, o; see below) so that value,
+ * gradients and Hessian follow from a dozen weighted moments per side, whatever the point count.
  *
  * Plane coordinates, in this order: t1, t2 (turn n), o (shift), d (shorten n; d sigma = +d).
  *   local    4 unknowns; sigma = 1 - |n| is carried itself, since 1 - |n| would cancel (docs/contact.md).
- *   inverse  3 unknowns: |n| = k is eliminated in closed form, U = (sqrt 12 + sqrt A)^2 with A the sum over unit
- *            planes, stretched by |n| so that it stays a function of the affine chart n = u + e1 t1 + e2 t2.
+ *   inverse  3 unknowns: |n| = k is eliminated in closed form, U = (sqrt 12 + sqrt A)^2 with A the sum over
+ * unit planes, stretched by |n| so that it stays a function of the affine chart n = u + e1 t1 + e2 t2.
  *   half-space: none; the geom's own plane separates. */
 
 enum { BARRIER_LOCAL = 0, BARRIER_INVERSE = 1 };
@@ -34,38 +34,44 @@ typedef struct point_set {
 } point_set;
 
 typedef struct barrier {
-  int kind;   /* BARRIER_* */
-  elem reach; /* of local, dimensionless */
+  int kind;        /* BARRIER_* */
+  elem reach;      /* of local, dimensionless */
   elem inv_length; /* 1 / L0 */
 } barrier;
 
 /* Weighted moments of one side; f = w P' and h = w P'' per point, f signed by the side. */
 typedef struct plane_moments {
-  real value, smallest;     /* sum w P; smallest unit-plane margin (m) */
-  real f0, fr;              /* sum f, sum f r sign */
-  vec3 f1;                  /* sum f y */
-  real h0;                  /* sum h */
-  vec3 h1;                  /* sum h (y1, y2, y3 - r sign) */
+  real value, smallest; /* sum w P; smallest unit-plane margin (m) */
+  real f0, fr;          /* sum f, sum f r sign */
+  vec3 f1;              /* sum f y */
+  real h0;              /* sum h */
+  vec3 h1;              /* sum h (y1, y2, y3 - r sign) */
   real h11, h12, h22, h13, h23, h33;
 } plane_moments;
 
 /* Value and derivatives of one pair in the plane's frame, scaled by mu. */
 typedef struct plane_terms {
-  real value, gap, low;     /* J; separation along u, smaller of the two sides' margins (m) */
-  real g[4], k[10];         /* plane gradient and Hessian (lower triangle, row by row) */
-  real f0[2]; vec3 f1[2];   /* sides A, B: force along u and its first moment */
-  real h0[2]; vec3 h1[2];   /* twist Hessian before elimination: sum h tau tau^T from these moments */
+  real value, gap, low; /* J; separation along u, smaller of the two sides' margins (m) */
+  real g[4], k[10];     /* plane gradient and Hessian (lower triangle, row by row) */
+  real f0[2];
+  vec3 f1[2]; /* sides A, B: force along u and its first moment */
+  real h0[2];
+  vec3 h1[2]; /* twist Hessian before elimination: sum h tau tau^T from these moments */
   real h11[2], h12[2], h22[2];
-  real curl;                /* inverse: weight of the rank-one term (g_twist)(g_twist)^T, negative */
-  real b[2][4][6];          /* d2 U / dplane dtwist of A, B */
+  real curl;       /* inverse: weight of the rank-one term (g_twist)(g_twist)^T, negative */
+  real b[2][4][6]; /* d2 U / dplane dtwist of A, B */
 } plane_terms;
 
 FN vec3 point_at(const point_set *set, int m) {
   if (set->own) return vec(AT(set->own, 5 * m), AT(set->own, 5 * m + 1), AT(set->own, 5 * m + 2));
   return vec_splat(set->shared + 3 * m);
 }
-FN real radius_at(const point_set *set, int m) { return set->own ? AT(set->own, 5 * m + 3) : splat(set->radius); }
-FN real weight_at(const point_set *set, int m) { return set->own ? AT(set->own, 5 * m + 4) : splat(set->weight); }
+FN real radius_at(const point_set *set, int m) {
+  return set->own ? AT(set->own, 5 * m + 3) : splat(set->radius);
+}
+FN real weight_at(const point_set *set, int m) {
+  return set->own ? AT(set->own, 5 * m + 4) : splat(set->weight);
+}
 
 /* P(x), P'(x), P''(x) for x > 0. inverse: 1/x. local: (x-s)^4/x^5 below s, else 0. */
 FN void barrier_at(const barrier *br, real x, real *p, real *dp, real *ddp) {
@@ -103,17 +109,18 @@ FN mat3 plane_frame(vec3 u) {
   return f;
 }
 
-/* Body pose seen from a plane's frame: y = A (p - q), q the plane's origin in the body. Subtracting first keeps the
- * margins of points near the origin exact. */
+/* Body pose seen from a plane's frame: y = A (p - q), q the plane's origin in the body. Subtracting first
+ * keeps the margins of points near the origin exact. */
 FN void plane_view(mat3 f, vec3 c, mat3 r, vec3 x, mat3 *a, vec3 *q) {
   *a = mat_mat(f, r);
   *q = mat_tvec(r, sub(c, x));
 }
 
 /* Moments of one side. sign +1: A, -1: B. s: |n| of the margins. */
-FN plane_moments plane_side(const barrier *br, const point_set *set, elem sign, mat3 a, vec3 q, real e, real s) {
+FN plane_moments plane_side(const barrier *br, const point_set *set, elem sign, mat3 a, vec3 q, real e,
+                            real s) {
   plane_moments m = {zero(), splat(ELEM_HUGE), zero(), zero(), vec_zero(), zero(), vec_zero(),
-                     zero(), zero(), zero(), zero(), zero(), zero()};
+                     zero(), zero(),           zero(), zero(), zero(),     zero()};
   for (int i = 0; i < set->num; i++) {
     vec3 y = mat_vec(a, sub(point_at(set, i), q));
     real r = radius_at(set, i), w = weight_at(set, i), p, f, h;
@@ -158,15 +165,31 @@ FN real plane_side_value(const barrier *br, const point_set *set, elem sign, mat
 /* Rows of d2U/dplane dtwist of one side, before the inverse barrier's rank-one term. */
 FN void plane_cross(const plane_moments *m, real s, int unknowns, real b[4][6]) {
   real z = zero();
-  b[0][0] = s * m->h12; b[0][1] = m->f1.z - s * m->h11; b[0][2] = -m->f1.y;
-  b[0][3] = m->f0; b[0][4] = z; b[0][5] = s * m->h1.x;
-  b[1][0] = s * m->h22 - m->f1.z; b[1][1] = -s * m->h12; b[1][2] = m->f1.x;
-  b[1][3] = z; b[1][4] = m->f0; b[1][5] = s * m->h1.y;
-  b[2][0] = s * m->h1.y; b[2][1] = -s * m->h1.x; b[2][2] = z;
-  b[2][3] = z; b[2][4] = z; b[2][5] = s * m->h0;
+  b[0][0] = s * m->h12;
+  b[0][1] = m->f1.z - s * m->h11;
+  b[0][2] = -m->f1.y;
+  b[0][3] = m->f0;
+  b[0][4] = z;
+  b[0][5] = s * m->h1.x;
+  b[1][0] = s * m->h22 - m->f1.z;
+  b[1][1] = -s * m->h12;
+  b[1][2] = m->f1.x;
+  b[1][3] = z;
+  b[1][4] = m->f0;
+  b[1][5] = s * m->h1.y;
+  b[2][0] = s * m->h1.y;
+  b[2][1] = -s * m->h1.x;
+  b[2][2] = z;
+  b[2][3] = z;
+  b[2][4] = z;
+  b[2][5] = s * m->h0;
   if (unknowns == 4) {
-    b[3][0] = -s * m->h23 - m->f1.y; b[3][1] = s * m->h13 + m->f1.x; b[3][2] = z;
-    b[3][3] = z; b[3][4] = z; b[3][5] = -s * m->h1.z - m->f0;
+    b[3][0] = -s * m->h23 - m->f1.y;
+    b[3][1] = s * m->h13 + m->f1.x;
+    b[3][2] = z;
+    b[3][3] = z;
+    b[3][4] = z;
+    b[3][5] = -s * m->h1.z - m->f0;
   }
 }
 
@@ -174,12 +197,12 @@ FN int plane_unknowns(const barrier *br) { return br->kind == BARRIER_LOCAL ? 4 
 
 /* Joins two sides into the pair's terms. mu: energy per U. Valid at any plane with positive margins.
  *
- * local: what holds a plane's turn and length is the norm term, whose pull at the optimum is T = sum |f| margin. Away
- * from it (1 - |n| out of reach, say, while points are not) the Hessian can be all but singular and a Newton step
- * wild. Unless `exact`, these two curvatures are kept above half of what they are at the optimum, P' = -T and
- * P'' >= 5 T/reach: a floor that is inactive once the plane is near. */
-FN void plane_join(const barrier *br, const plane_moments *ma, const plane_moments *mb, real e, real sigma, real mu,
-                   int exact, plane_terms *t) {
+ * local: what holds a plane's turn and length is the norm term, whose pull at the optimum is T = sum |f|
+ * margin. Away from it (1 - |n| out of reach, say, while points are not) the Hessian can be all but singular
+ * and a Newton step wild. Unless `exact`, these two curvatures are kept above half of what they are at the
+ * optimum, P' = -T and P'' >= 5 T/reach: a floor that is inactive once the plane is near. */
+FN void plane_join(const barrier *br, const plane_moments *ma, const plane_moments *mb, real e, real sigma,
+                   real mu, int exact, plane_terms *t) {
   int local = br->kind == BARRIER_LOCAL;
   real s = plane_length(br, sigma);
   const plane_moments *side[2] = {ma, mb};
@@ -255,8 +278,8 @@ FN void plane_join(const barrier *br, const plane_moments *ma, const plane_momen
   if (!local) t->curl = t->curl / scale_; /* so that curl (g_twist g_twist^T) uses the scaled forces */
 }
 
-/* Cholesky of the plane Hessian (np <= 4) after scaling to unit diagonal; rows whose diagonal vanishes (nothing
- * in reach) become identity rows. l: lower factor of D K D, d: D. */
+/* Cholesky of the plane Hessian (np <= 4) after scaling to unit diagonal; rows whose diagonal vanishes
+ * (nothing in reach) become identity rows. l: lower factor of D K D, d: D. */
 FN void plane_factor(int np, const real *k, real *l, real *d) {
   for (int i = 0; i < np; i++) {
     real kii = k[i * (i + 1) / 2 + i];
@@ -268,8 +291,10 @@ FN void plane_factor(int np, const real *k, real *l, real *d) {
       real v = k[i * (i + 1) / 2 + j] * d[i] * d[j];
       if (i == j) v = splat(1); /* also where the row is empty */
       for (int m = 0; m < j; m++) v = v - l[i * (i + 1) / 2 + m] * l[j * (j + 1) / 2 + m];
-      if (i == j) l[i * (i + 1) / 2 + j] = root(rmax(v, splat(K(64) * K(ELEM_EPS))));
-      else l[i * (i + 1) / 2 + j] = v / l[j * (j + 1) / 2 + j];
+      if (i == j)
+        l[i * (i + 1) / 2 + j] = root(rmax(v, splat(K(64) * K(ELEM_EPS))));
+      else
+        l[i * (i + 1) / 2 + j] = v / l[j * (j + 1) / 2 + j];
     }
 }
 /* x := L^-1 D x */
@@ -307,8 +332,8 @@ FN plane_state plane_move(const barrier *br, plane_state p, mat3 f, const real *
 }
 
 /* Energy of a pair at a plane and poses; *low: the smaller of the two sides' unit margins. */
-FN real plane_value(const barrier *br, const point_set *a, const point_set *b, mat3 ra, vec3 xa, mat3 rb, vec3 xb,
-                    plane_state p, real mu, real *low, real *gap) {
+FN real plane_value(const barrier *br, const point_set *a, const point_set *b, mat3 ra, vec3 xa, mat3 rb,
+                    vec3 xb, plane_state p, real mu, real *low, real *gap) {
   int local = br->kind == BARRIER_LOCAL;
   real s = plane_length(br, p.sigma), low_a, low_b;
   mat3 f = mat(p.u, p.u, p.u), va, vb; /* only the component along u is needed */
@@ -329,7 +354,8 @@ FN real plane_value(const barrier *br, const point_set *a, const point_set *b, m
 }
 
 /* Energy of points above a half-space {nu.x < h}: mu sum w P(nu.x - h - r). No unknowns. */
-FN real halfspace_value(const barrier *br, const point_set *a, mat3 ra, vec3 xa, plane_state p, real mu, real *low) {
+FN real halfspace_value(const barrier *br, const point_set *a, mat3 ra, vec3 xa, plane_state p, real mu,
+                        real *low) {
   mat3 f = mat(p.u, p.u, p.u), va;
   vec3 oa;
   plane_view(f, p.c, ra, xa, &va, &oa);

@@ -38,7 +38,8 @@ FN void query_plane_as(int kind, query_block *q) {
     outer_ = splat(1) + root(K(12) / total);
     k_len = root(total) / (root(total) + K(3.4641016151377545871));
   }
-  AT((real *)q->value, 0) = sel(gt(t.value, splat(K(1e-30))), t.value, zero()); /* the tail of a pair out of reach */
+  AT((real *)q->value, 0) =
+      sel(gt(t.value, splat(K(1e-30))), t.value, zero()); /* the tail of a pair out of reach */
   put_vec((real *)q->plane_out, scale(k_len, p.u));
   AT((real *)q->plane_out, 3) = k_len * (p.e - dot(p.u, p.c));
   AT((real *)q->iterations, 0) = rounds;
@@ -49,13 +50,16 @@ FN void query_plane_as(int kind, query_block *q) {
       real y3 = dot(p.u, sub(point_at(set, i), p.c)), v, dp, ddp;
       real margin = (j ? K(-1) : K(1)) * (y3 + p.e) - radius_at(set, i);
       barrier_at(&br, s * br.inv_length * margin, &v, &dp, &ddp);
-      put_vec(&AT(grad, 3 * i), scale((j ? K(-1) : K(1)) * outer_ * weight_at(set, i) * dp * s * br.inv_length, p.u));
+      put_vec(&AT(grad, 3 * i),
+              scale((j ? K(-1) : K(1)) * outer_ * weight_at(set, i) * dp * s * br.inv_length, p.u));
     }
   }
   q->separated = bits_from_mask(apart);
   q->converged = bits_from_mask(done);
 }
 KERNEL void query_plane(query_block *q) {
-  if (q->barrier == BARRIER_LOCAL) query_plane_as(BARRIER_LOCAL, q);
-  else query_plane_as(BARRIER_INVERSE, q);
+  if (q->barrier == BARRIER_LOCAL)
+    query_plane_as(BARRIER_LOCAL, q);
+  else
+    query_plane_as(BARRIER_INVERSE, q);
 }

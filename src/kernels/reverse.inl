@@ -3,8 +3,8 @@
  * At the converged (q+, p+, z+), with E the step's objective and `bar` the cotangents of its results:
  *   H lambda = bar q+                (exact H, planes and friction motion eliminated as in the forward pass)
  *   bar theta = - d/dtheta [ lambda . dE/d(q+, p, z) ]   for every input theta
- * so each term only differentiates psi = lambda . dE once more. A cotangent f of a contact force -dE/dx_A acts like
- * an extra translation of A in that pair's lambda. */
+ * so each term only differentiates psi = lambda . dE once more. A cotangent f of a contact force -dE/dx_A
+ * acts like an extra translation of A in that pair's lambda. */
 
 /* ---------------------------------------------------------------- rotations */
 
@@ -15,8 +15,8 @@ FN real log_curvature(real t2) {
   sincos_lane(K(0.5) * t, &s, &c);
   return sel(small, K(1.0 / 12) + t2 * K(1.0 / 720), (K(1) - K(0.5) * t * c / s) / safe);
 }
-/* J_l^-T(phi) v (sign +1) and J_r^-T(phi) v (sign -1): how a cotangent of phi = log R passes to a turn of R on its
- * left or right. */
+/* J_l^-T(phi) v (sign +1) and J_r^-T(phi) v (sign -1): how a cotangent of phi = log R passes to a turn of R
+ * on its left or right. */
 FN vec3 log_vjp(vec3 phi, vec3 v, elem sign) {
   vec3 pv = cross(phi, v);
   return add(axpy(K(0.5) * sign + zero(), pv, v), scale(log_curvature(dot(phi, phi)), cross(phi, pv)));
@@ -40,8 +40,8 @@ FN vec3 quat_vjp(quat q, quat bar) {
 
 /* ---------------------------------------------------------------- outputs of the step */
 
-/* bar_qpos += cotangents of qpos and of body poses, at the configuration whose poses, quaternions and twists are in
- * xpos, xquat and twist. */
+/* bar_qpos += cotangents of qpos and of body poses, at the configuration whose poses, quaternions and twists
+ * are in xpos, xquat and twist. */
 FN void reverse_poses(const step_params *k, real *w, const real *qpos) {
   const abut_model *m = k->model;
   fill(W(body_force), 3 * m->nbody, zero());
@@ -66,7 +66,8 @@ FN void reverse_poses(const step_params *k, real *w, const real *qpos) {
   }
 }
 
-/* Cotangent of v = log(q_t^-1 q+)/dt: to bar_qpos for q+; its negative belongs to q_t and is left in bar_qvel. */
+/* Cotangent of v = log(q_t^-1 q+)/dt: to bar_qpos for q+; its negative belongs to q_t and is left in
+ * bar_qvel. */
 FN void reverse_velocity(const step_params *k, real *w) {
   const abut_model *m = k->model;
   elem idt = K(1 / k->dt);
@@ -115,7 +116,8 @@ FN void inertia_vjp(const step_params *k, real *w, int b) {
   body_mass q = mass_of(k, w, b);
   twist6 l = get_twist(&AT(W(body_step), 6 * b));
   elem i2 = K(1 / (k->dt * k->dt));
-  mat3 r = get_mat(&AT(W(xmat), 9 * b)), r_t = get_mat(&AT(W(xmat_t), 9 * b)), hat_r = get_mat(&AT(W(xmat_hat), 9 * b));
+  mat3 r = get_mat(&AT(W(xmat), 9 * b)), r_t = get_mat(&AT(W(xmat_t), 9 * b)),
+       hat_r = get_mat(&AT(W(xmat_hat), 9 * b));
   mat3 turn = hat_mat(l.w, r); /* d T along lambda */
   vec3 gx = scale(splat(i2), axpy(q.m, l.v, mat_vec(turn, q.mc)));
   mat3 gr = mat_scale(splat(i2), mat_add(mat_mat(turn, q.s), outer(l.v, q.mc)));
@@ -128,7 +130,8 @@ FN void inertia_vjp(const step_params *k, real *w, int b) {
   add_vec(W(bar_gravity), moved);
   mat3 dr = mat_sub(r, hat_r);
   vec3 dx = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos_hat), 3 * b)));
-  real psi = dot(gx, dx) + dot(gr.r0, dr.r0) + dot(gr.r1, dr.r1) + dot(gr.r2, dr.r2) - dot(get_vec(W(gravity)), moved);
+  real psi = dot(gx, dx) + dot(gr.r0, dr.r0) + dot(gr.r1, dr.r1) + dot(gr.r2, dr.r2) -
+             dot(get_vec(W(gravity)), moved);
   real mass = AT(W(mass), b);
   mask heavy = gt(mass, zero());
   AT(W(bar_mass), b) = AT(W(bar_mass), b) - sel(heavy, psi / sel(heavy, mass, splat(1)), zero());
@@ -145,14 +148,16 @@ FN vec3 ball_vjp(vec3 phi, curve c, vec3 lambda) {
   return log_vjp(phi, axpy(along, phi, scale(side, lambda)), -1);
 }
 
-/* One slide, hinge or translation axis: cotangents of q_t and v through damping, friction loss and armature. */
+/* One slide, hinge or translation axis: cotangents of q_t and v through damping, friction loss and armature.
+ */
 FN void axis_vjp(const step_params *k, real *w, int j, int qa, int da) {
   const abut_model *m = k->model;
   elem dt = K(k->dt);
   real l = AT(W(rhs), da), h = splat(K(m->jnt_damping[j]) / dt);
   if (m->jnt_frictionloss[j] > 0) {
     real r = (AT(W(qpos), qa) - AT(W(qpos_t), qa)) * (K(1) / dt);
-    curve f = curve_stretch(curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), r, splat(K(k->slip))), K(1) / dt);
+    curve f =
+        curve_stretch(curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), r, splat(K(k->slip))), K(1) / dt);
     h = h + f.h;
   }
   real a = l * K(m->jnt_armature[j] / (k->dt * k->dt));
@@ -169,7 +174,8 @@ FN void turn_vjp(const step_params *k, real *w, int j, int qa, int da) {
     vec3 phi = ball_turn(q, q_t);
     real theta = norm(phi);
     curve f = curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), theta * (K(1) / dt), splat(K(k->slip)));
-    curve c = curve_add(curve_quadratic(splat(K(m->jnt_damping[j]) / dt), theta), curve_stretch(f, K(1) / dt));
+    curve c =
+        curve_add(curve_quadratic(splat(K(m->jnt_damping[j]) / dt), theta), curve_stretch(f, K(1) / dt));
     add_vec(&AT(W(bar_qpos), da), ball_vjp(phi, c, l));
   }
   if (m->jnt_armature[j] > 0) {
@@ -206,32 +212,34 @@ FN void joints_vjp(const step_params *k, real *w) {
 
 /* Cotangents of one pair's lagged quantities while they are gathered. */
 typedef struct lag_bar {
-  vec3 turn;  /* of the frame (rotation vector) */
-  vec3 u;     /* of the plane at time t: normal */
-  real e, s;  /* offset and length */
-  real ua;    /* inverse: of U_A */
-  real psi;   /* friction part of lambda . dE */
+  vec3 turn; /* of the frame (rotation vector) */
+  vec3 u;    /* of the plane at time t: normal */
+  real e, s; /* offset and length */
+  real ua;   /* inverse: of U_A */
+  real psi;  /* friction part of lambda . dE */
 } lag_bar;
 
 /* What friction_reverse needs of the pair at the step's start. */
 typedef struct lag_frame {
   plane_state p;
-  mat3 f;        /* frame, rows e1 e2 u */
-  vec3 c;        /* centre of the lagged points */
+  mat3 f;         /* frame, rows e1 e2 u */
+  vec3 c;         /* centre of the lagged points */
   real s, scale_; /* |n|, N s per -w P' */
   real z[3], lz[3];
-  real spin;     /* d psi / d weight of the spin floor */
+  real spin; /* d psi / d weight of the spin floor */
 } lag_frame;
 
 /* psi = sum w r . rdot / |r|: cotangents of weight, lagged point P and frame of one point; then through
  * Y = T+ T_t^-1 P to the body's pose at t. */
-FN void lag_point(const step_params *k, const lag_frame *t, vec3 y, real w, mat3 turn, vec3 x_t, vec3 x, twist6 l,
-                  lag_bar *bar, vec3 *bar_p, real *bar_w, vec3 *bar_pose) {
+FN void lag_point(const step_params *k, const lag_frame *t, vec3 y, real w, mat3 turn, vec3 x_t, vec3 x,
+                  twist6 l, lag_bar *bar, vec3 *bar_p, real *bar_w, vec3 *bar_pose) {
   elem idt = K(1 / k->dt), e = K(k->slip);
   vec3 p = add(t->c, mat_tvec(t->f, y)), to = add(x, mat_vec(turn, sub(p, x_t)));
   vec3 v = add(l.v, cross(l.w, sub(to, x))), d = sub(to, p);
-  real r1 = dot(t->f.r0, d) * idt - t->z[0] + t->z[2] * y.y, r2 = dot(t->f.r1, d) * idt - t->z[1] - t->z[2] * y.x;
-  real v1 = dot(t->f.r0, v) * idt - t->lz[0] + t->lz[2] * y.y, v2 = dot(t->f.r1, v) * idt - t->lz[1] - t->lz[2] * y.x;
+  real r1 = dot(t->f.r0, d) * idt - t->z[0] + t->z[2] * y.y,
+       r2 = dot(t->f.r1, d) * idt - t->z[1] - t->z[2] * y.x;
+  real v1 = dot(t->f.r0, v) * idt - t->lz[0] + t->lz[2] * y.y,
+       v2 = dot(t->f.r1, v) * idt - t->lz[1] - t->lz[2] * y.x;
   real il = splat(1) / root(r1 * r1 + r2 * r2 + e * e), rv = (r1 * v1 + r2 * v2) * il;
   real h1 = w * r1 * il, h2 = w * r2 * il;
   real b1 = w * il * (v1 - r1 * rv * il), b2 = w * il * (v2 - r2 * rv * il);
@@ -249,9 +257,10 @@ FN void lag_point(const step_params *k, const lag_frame *t, vec3 y, real w, mat3
   bar->turn = add(bar->turn, add(cross(t->f.r0, e1), cross(t->f.r1, e2)));
 }
 
-/* From cotangents of a lagged point and its weight to those of the point x of the body at t and of the plane. */
-FN vec3 lag_origin(const step_params *k, const barrier *br, const lag_frame *t, vec3 x, elem sign, real radius, real weight,
-                   real w, vec3 bar_p, real bar_w, lag_bar *bar) {
+/* From cotangents of a lagged point and its weight to those of the point x of the body at t and of the plane.
+ */
+FN vec3 lag_origin(const step_params *k, const barrier *br, const lag_frame *t, vec3 x, elem sign,
+                   real radius, real weight, real w, vec3 bar_p, real bar_w, lag_bar *bar) {
   real height = dot(t->p.u, sub(x, t->p.c)) + t->p.e, margin = sign * height - radius, p, dp, ddp;
   elem il = br->inv_length;
   barrier_at(br, t->s * il * margin, &p, &dp, &ddp);
@@ -278,7 +287,8 @@ FN void plane_vjp(const contact_frame *c, const lag_frame *t, const lag_bar *bar
   vec3 u_bar = add(bar->u, cross(bar->turn, t->p.u));
   int np = plane_unknowns(&c->br);
   real is = splat(1) / t->s, l[10], d[4];
-  real y[4] = {dot(u_bar, t->f.r0) * is, dot(u_bar, t->f.r1) * is, bar->e * is, bar->e * t->p.e * is - bar->s};
+  real y[4] = {dot(u_bar, t->f.r0) * is, dot(u_bar, t->f.r1) * is, bar->e * is,
+               bar->e * t->p.e * is - bar->s};
   plane_factor(np, terms.k, l, d);
   plane_solve_lower(np, l, d, y);
   plane_solve_upper(np, l, d, y);
@@ -294,10 +304,11 @@ FN void plane_vjp(const contact_frame *c, const lag_frame *t, const lag_bar *bar
   }
 }
 
-/* inverse: weights carry U_A = 1 + sqrt(12/A); spreads bar U_A over all points of one side. Returns d A / d margin of a
- * point times bar A. */
+/* inverse: weights carry U_A = 1 + sqrt(12/A); spreads bar U_A over all points of one side. Returns d A / d
+ * margin of a point times bar A. */
 FN real spread_ua(const barrier *br, const lag_bar *bar, real a_total, real margin, real weight) {
-  real q = root(K(12) / a_total), bar_a = bar->ua / (K(1) + q) * (K(-0.5) * q / a_total), i = splat(1) / margin;
+  real q = root(K(12) / a_total), bar_a = bar->ua / (K(1) + q) * (K(-0.5) * q / a_total),
+       i = splat(1) / margin;
   return -bar_a * weight * i * i / br->inv_length;
 }
 
@@ -308,9 +319,10 @@ FN void take_force(const step_params *k, real *w, int body, mask on, vec3 f, vec
   add_mat(&AT(W(bar_phi), 9 * body), outer(f, arm));
 }
 
-/* One side's points. Pass 0: everything but U_A, whose cotangent is complete after it; pass 1 (inverse): U_A. */
-FN void lag_side(const step_params *k, real *w, real *slots, int s, const contact_frame *c, const lag_frame *t, int j,
-                 int pass, real a_total, twist6 l, mask on, lag_bar *bar) {
+/* One side's points. Pass 0: everything but U_A, whose cotangent is complete after it; pass 1 (inverse): U_A.
+ */
+FN void lag_side(const step_params *k, real *w, real *slots, int s, const contact_frame *c,
+                 const lag_frame *t, int j, int pass, real a_total, twist6 l, mask on, lag_bar *bar) {
   int body = c->pair->side[j].body;
   elem sign = j ? K(-1) : K(1);
   const real *points = SLOT_AT(s, point_t) + (j ? POINT * c->set[0].num * LANE_STRIDE : 0);
@@ -318,7 +330,8 @@ FN void lag_side(const step_params *k, real *w, real *slots, int s, const contac
   mat3 turn = mat_matt(get_mat(&AT(W(xmat), 9 * body)), c->r[j]);
   for (int i = 0; i < c->set[j].num; i++) {
     vec3 at = add(mat_vec(c->r[j], point_at(&c->set[j], i)), x_t);
-    real radius = radius_at(&c->set[j], i), weight = weight_at(&c->set[j], i), mass = AT(points, POINT * i + 3);
+    real radius = radius_at(&c->set[j], i), weight = weight_at(&c->set[j], i),
+         mass = AT(points, POINT * i + 3);
     if (pass) { /* A sums over all points, loaded or not */
       real height = dot(t->p.u, sub(at, t->p.c)) + t->p.e;
       real bar_height = sign * spread_ua(&c->br, bar, a_total, sign * height - radius, weight);
@@ -338,8 +351,8 @@ FN void lag_side(const step_params *k, real *w, real *slots, int s, const contac
   }
 }
 
-/* All input cotangents of one slot's friction and stiffness. l: twists of A and B under lambda, force cotangent
- * included. */
+/* All input cotangents of one slot's friction and stiffness. l: twists of A and B under lambda, force
+ * cotangent included. */
 KERNEL void contact_vjp(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos_t), W(xmat_t), k->barrier);
   int half = c.pair->halfspace;
@@ -348,7 +361,8 @@ KERNEL void contact_vjp(const step_params *k, real *w, real *slots, int s, int p
   l[0].v = add(l[0].v, get_vec(SLOT_AT(s, bar_contact)));
   real psi = zero();
   for (int j = 0; j < (half ? 1 : 2); j++)
-    psi = psi + dot(get_vec(&AT(SLOT_AT(s, force), 3 * j)), l[j].v) + dot(axial(get_mat(&AT(SLOT_AT(s, phi), 9 * j))), l[j].w);
+    psi = psi + dot(get_vec(&AT(SLOT_AT(s, force), 3 * j)), l[j].v) +
+          dot(axial(get_mat(&AT(SLOT_AT(s, phi), 9 * j))), l[j].w);
   AT(W(bar_stiffness), 0) = AT(W(bar_stiffness), 0) - sel(on, psi / c.mu, zero());
   const real *plane_t = SLOT_AT(s, plane_t);
   mask rubs = mask_and(on, gt(AT(plane_t, 6), zero()));
@@ -390,7 +404,8 @@ KERNEL void contact_vjp(const step_params *k, real *w, real *slots, int s, int p
   }
   if (c.pair->friction < 0) {
     real f0 = AT(W(friction), c.pair->side[0].geom), f1 = AT(W(friction), c.pair->side[1].geom);
-    real share = sel(mask_and(rubs, gt(mu_f, zero())), bar.psi / sel(gt(mu_f, zero()), mu_f, splat(1)), zero());
+    real share =
+        sel(mask_and(rubs, gt(mu_f, zero())), bar.psi / sel(gt(mu_f, zero()), mu_f, splat(1)), zero());
     mask first = ge(f0, f1);
     real *b0 = &AT(W(bar_friction), c.pair->side[0].geom), *b1 = &AT(W(bar_friction), c.pair->side[1].geom);
     *b0 = *b0 - sel(first, share, zero());
@@ -421,7 +436,8 @@ FN void velocity_vjp(const step_params *k, real *w, const real *bar_minus) {
   }
 }
 
-/* Pose cotangents (body_force, body_phi) at configuration q, as a dof cotangent in grad. Uses xpos, xmat, twist. */
+/* Pose cotangents (body_force, body_phi) at configuration q, as a dof cotangent in grad. Uses xpos, xmat,
+ * twist. */
 FN void poses_vjp(const step_params *k, real *w, const real *q) {
   kinematics(k, q, W(xpos), W(xmat), W(xquat), W(twist));
   composite(k, w);
@@ -429,7 +445,8 @@ FN void poses_vjp(const step_params *k, real *w, const real *q) {
   project_bodies(k, w, 0);
 }
 
-/* One step backwards for the lanes in live: begin and friction have run at q_t, evaluate at the recorded q+. */
+/* One step backwards for the lanes in live: begin and friction have run at q_t, evaluate at the recorded q+.
+ */
 KERNEL void stage_reverse(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
@@ -453,7 +470,8 @@ KERNEL void stage_reverse(const step_params *k, lane_group *g) {
   joints_vjp(k, w);
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
-    if (g->slot_on[s] & g->live) contact_vjp(k, w, slots, s, g->slot_pair[s], mask_from_bits(g->slot_on[s] & g->live));
+    if (g->slot_on[s] & g->live)
+      contact_vjp(k, w, slots, s, g->slot_pair[s], mask_from_bits(g->slot_on[s] & g->live));
   }
   for (int b = 1; b < m->nbody; b++)
     if (m->body_weldid[b] != 0) inertia_vjp(k, w, b);
@@ -466,8 +484,8 @@ KERNEL void stage_reverse(const step_params *k, lane_group *g) {
   for (int d = 0; d < m->nv; d++) AT(W(bar_qpos), d) = AT(W(bar_qpos), d) + AT(W(grad), d);
 }
 
-/* Start of the rollout: adds the cotangents of its outputs at index 0, then turns bar_qpos from Newton's coordinates
- * into components of qpos (into bar_out_qpos). */
+/* Start of the rollout: adds the cotangents of its outputs at index 0, then turns bar_qpos from Newton's
+ * coordinates into components of qpos (into bar_out_qpos). */
 KERNEL void stage_reverse_start(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;

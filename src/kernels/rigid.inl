@@ -1,23 +1,37 @@
 /* rigid.inl: kinematics, twists and inertia of the tree (docs/step.md sections 1 and 2).
  *
- * Newton's coordinates: a slide or hinge adds to its qpos; a ball turns on its parent's side, q' = exp(d) q, and a
- * free joint is three slides and a ball in the world. (qvel keeps MuJoCo's body-side convention; begin and finish
- * convert.) Bodies act through F = sum dE/dx and Phi = sum dE/dx (x - origin)^T and a 6x6 block about their
- * origin; everything generalised follows from these and the twists. */
+ * Newton's coordinates: a slide or hinge adds to its qpos; a ball turns on its parent's side, q' = exp(d) q,
+ * and a free joint is three slides and a ball in the world. (qvel keeps MuJoCo's body-side convention; begin
+ * and finish convert.) Bodies act through F = sum dE/dx and Phi = sum dE/dx (x - origin)^T and a 6x6 block
+ * about their origin; everything generalised follows from these and the twists. */
 
 #define W(name) (w + (intptr_t)k->at.name * LANE_STRIDE)
-#define SLOT_AT(s, name) (slots + ((intptr_t)(s) * k->slot_at.size + k->slot_at.name) * LANE_STRIDE)
+#define SLOT_AT(s, name) (slots + ((intptr_t)(s)*k->slot_at.size + k->slot_at.name) * LANE_STRIDE)
 
-typedef struct twist6 { vec3 w, v; } twist6;
-typedef struct pose { vec3 x; quat q; } pose;
+typedef struct twist6 {
+  vec3 w, v;
+} twist6;
+typedef struct pose {
+  vec3 x;
+  quat q;
+} pose;
 
-FN twist6 get_twist(const real *p) { twist6 t = {get_vec(p), get_vec(&AT(p, 3))}; return t; }
-FN void put_twist(real *p, vec3 w, vec3 v) { put_vec(p, w); put_vec(&AT(p, 3), v); }
+FN twist6 get_twist(const real *p) {
+  twist6 t = {get_vec(p), get_vec(&AT(p, 3))};
+  return t;
+}
+FN void put_twist(real *p, vec3 w, vec3 v) {
+  put_vec(p, w);
+  put_vec(&AT(p, 3), v);
+}
 /* the same motion seen at a point r away from the old origin */
-FN twist6 twist_at(twist6 t, vec3 r) { t.v = add(t.v, cross(t.w, r)); return t; }
+FN twist6 twist_at(twist6 t, vec3 r) {
+  t.v = add(t.v, cross(t.w, r));
+  return t;
+}
 
-/* Applies joint j to the frame p of its body. twist, if wanted, receives w and, for dofs that turn, the anchor in
- * place of v until the body's origin is known (twist_close). */
+/* Applies joint j to the frame p of its body. twist, if wanted, receives w and, for dofs that turn, the
+ * anchor in place of v until the body's origin is known (twist_close). */
 FN pose joint_apply(const abut_model *m, int j, const real *qpos, pose p, real *twist) {
   const real *q = &AT(qpos, m->jnt_qposadr[j]);
   real *s = twist ? &AT(twist, 6 * m->jnt_dofadr[j]) : 0;
@@ -66,7 +80,8 @@ FN void twist_close(const abut_model *m, int b, vec3 x, real *twist) {
 }
 
 /* World poses of every body at qpos, and the twists of every dof if twist is not null. */
-KERNEL void kinematics(const step_params *k, const real *qpos, real *xpos, real *xmat, real *xquat, real *twist) {
+KERNEL void kinematics(const step_params *k, const real *qpos, real *xpos, real *xmat, real *xquat,
+                       real *twist) {
   const abut_model *m = k->model;
   for (int b = 0; b < m->nbody; b++) {
     int parent = m->body_parent[b], first = m->body_jntadr[b];
@@ -85,7 +100,8 @@ KERNEL void kinematics(const step_params *k, const real *qpos, real *xpos, real 
 }
 
 /* out = qpos (+) t d in Newton's coordinates (turn_body 0) or MuJoCo's (turn_body 1: q exp(d)). */
-KERNEL void integrate(const step_params *k, const real *qpos, const real *d, real t, int turn_body, real *out) {
+KERNEL void integrate(const step_params *k, const real *qpos, const real *d, real t, int turn_body,
+                      real *out) {
   const abut_model *m = k->model;
   for (int j = 0; j < m->njnt; j++) {
     const real *q = &AT(qpos, m->jnt_qposadr[j]), *dj = &AT(d, m->jnt_dofadr[j]);
@@ -126,7 +142,11 @@ KERNEL void difference(const step_params *k, const real *qpos, const real *next,
 }
 
 /* Mass, first and second moments of body b in its frame, for this environment's mass. */
-typedef struct body_mass { real m; vec3 mc; mat3 s; } body_mass;
+typedef struct body_mass {
+  real m;
+  vec3 mc;
+  mat3 s;
+} body_mass;
 FN body_mass mass_of(const step_params *k, const real *w, int b) {
   const double *p = k->model->body_moment + 10 * b;
   real ratio = AT(W(mass), b) * K(p[0] > 0 ? 1 / p[0] : 0);
@@ -139,15 +159,16 @@ FN body_mass mass_of(const step_params *k, const real *w, int b) {
   return r;
 }
 
-/* Inertia and gravity of one body at pose (r, x): tr[(T - That) M (T - That)^T] / (2 dt^2) - m g.(com - com_t).
- * Gravity counts from the start of the step so that energies stay small and their differences exact. */
+/* Inertia and gravity of one body at pose (r, x): tr[(T - That) M (T - That)^T] / (2 dt^2) - m g.(com -
+ * com_t). Gravity counts from the start of the step so that energies stay small and their differences exact.
+ */
 FN real inertia_value(const step_params *k, const real *w, int b, mat3 r, vec3 x) {
   body_mass q = mass_of(k, w, b);
   mat3 dr = mat_sub(r, get_mat(&AT(W(xmat_hat), 9 * b)));
   vec3 dx = sub(x, get_vec(&AT(W(xpos_hat), 3 * b))), g = get_vec(W(gravity));
   mat3 ds = mat_mat(dr, q.s);
-  real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) +
-              K(2) * dot(dx, mat_vec(dr, q.mc)) + q.m * dot(dx, dx);
+  real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) + K(2) * dot(dx, mat_vec(dr, q.mc)) +
+              q.m * dot(dx, dx);
   vec3 moved = sub(x, get_vec(&AT(W(xpos_t), 3 * b)));
   vec3 turned = mat_vec(mat_sub(r, get_mat(&AT(W(xmat_t), 9 * b))), q.mc);
   return K(0.5 / (k->dt * k->dt)) * quad - q.m * dot(g, moved) - dot(g, turned);
@@ -178,12 +199,20 @@ FN void inertia_accumulate(const step_params *k, real *w, int b) {
 }
 
 /* 6x6 block: W (rotation), C (rotation rows, translation columns), V (translation). */
-typedef struct block6 { sym3 ww; mat3 wv; sym3 vv; } block6;
+typedef struct block6 {
+  sym3 ww;
+  mat3 wv;
+  sym3 vv;
+} block6;
 FN block6 get_block(const real *p) {
   block6 k = {get_sym(p), get_mat(&AT(p, 6)), get_sym(&AT(p, 15))};
   return k;
 }
-FN void put_block(real *p, block6 k) { put_sym(p, k.ww); put_mat(&AT(p, 6), k.wv); put_sym(&AT(p, 15), k.vv); }
+FN void put_block(real *p, block6 k) {
+  put_sym(p, k.ww);
+  put_mat(&AT(p, 6), k.wv);
+  put_sym(&AT(p, 15), k.vv);
+}
 FN block6 block_add(block6 a, block6 b) {
   block6 k = {sym_add(a.ww, b.ww), mat_add(a.wv, b.wv), sym_add(a.vv, b.vv)};
   return k;
@@ -196,8 +225,9 @@ FN block6 block_shift(block6 k, vec3 r) {
   block6 s;
   s.vv = k.vv;
   s.wv = mat_add(k.wv, hv);
-  s.ww = sym(k.ww.xx + K(2) * hc.r0.x + c0.x, k.ww.xy + hc.r1.x + hc.r0.y + c1.x, k.ww.yy + K(2) * hc.r1.y + c1.y,
-             k.ww.xz + hc.r2.x + hc.r0.z + c2.x, k.ww.yz + hc.r2.y + hc.r1.z + c2.y, k.ww.zz + K(2) * hc.r2.z + c2.z);
+  s.ww = sym(k.ww.xx + K(2) * hc.r0.x + c0.x, k.ww.xy + hc.r1.x + hc.r0.y + c1.x,
+             k.ww.yy + K(2) * hc.r1.y + c1.y, k.ww.xz + hc.r2.x + hc.r0.z + c2.x,
+             k.ww.yz + hc.r2.y + hc.r1.z + c2.y, k.ww.zz + K(2) * hc.r2.z + c2.z);
   return s;
 }
 FN twist6 block_mul(block6 k, twist6 t) {
@@ -240,7 +270,8 @@ KERNEL void project_bodies(const step_params *k, real *w, int with_hessian) {
       twist6 t = get_twist(&AT(W(twist), 6 * e));
       t = twist_at(t, sub(x, get_vec(&AT(W(xpos), 3 * m->dof_body[e]))));
       real geometric = dot(t.w, curl);
-      int turning = m->jnt_type[jd] == ABUT_JOINT_BALL || (m->jnt_type[jd] == ABUT_JOINT_FREE && e - m->jnt_dofadr[jd] >= 3);
+      int turning = m->jnt_type[jd] == ABUT_JOINT_BALL ||
+                    (m->jnt_type[jd] == ABUT_JOINT_FREE && e - m->jnt_dofadr[jd] >= 3);
       if (e != d && m->dof_jnt[e] == jd && turning) {
         vec3 other = add(sub(mat_tvec(phi, t.w), scale(trace(phi), t.w)), cross(t.v, f));
         geometric = K(0.5) * (geometric + dot(s.w, other));

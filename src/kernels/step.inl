@@ -1,14 +1,16 @@
-/* step.inl: the stages of the implicit step, in the order in which program.c calls them. A stage works for the
- * lanes in g->live and leaves every other lane's state untouched. */
+/* step.inl: the stages of the implicit step, in the order in which program.c calls them. A stage works for
+ * the lanes in g->live and leaves every other lane's state untouched. */
 
-#define STAGE_BEGIN                                                                                            \
-  __attribute__((unused)) real *w = (real *)g->work, *slots = (real *)g->slots;                                \
+#define STAGE_BEGIN                                                                                          \
+  __attribute__((unused)) real *w = (real *)g->work, *slots = (real *)g->slots;                              \
   __attribute__((unused)) mask live = mask_from_bits(g->live);
 
 FN void copy_sel(real *to, const real *from, int n, mask m) {
   for (int i = 0; i < n; i++) AT(to, i) = sel(m, AT(from, i), AT(to, i));
 }
-FN void fill(real *p, int n, real v) { for (int i = 0; i < n; i++) AT(p, i) = v; }
+FN void fill(real *p, int n, real v) {
+  for (int i = 0; i < n; i++) AT(p, i) = v;
+}
 
 /* Normalises quaternions, places bodies at q and q-, and starts the iterate at q. */
 KERNEL void stage_begin(const step_params *k, lane_group *g) {
@@ -26,9 +28,11 @@ KERNEL void stage_begin(const step_params *k, lane_group *g) {
   integrate(k, W(qpos_t), W(qvel), splat(K(-k->dt)), 1, W(qpos_try));
   kinematics(k, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
   for (int i = 0; i < 3 * nb; i++)
-    AT(W(xpos_hat), i) = sel(live, AT(W(xpos_t), i) + (AT(W(xpos_t), i) - AT(W(xpos_try), i)), AT(W(xpos_hat), i));
+    AT(W(xpos_hat), i) =
+        sel(live, AT(W(xpos_t), i) + (AT(W(xpos_t), i) - AT(W(xpos_try), i)), AT(W(xpos_hat), i));
   for (int i = 0; i < 9 * nb; i++)
-    AT(W(xmat_hat), i) = sel(live, AT(W(xmat_t), i) + (AT(W(xmat_t), i) - AT(W(xmat_try), i)), AT(W(xmat_hat), i));
+    AT(W(xmat_hat), i) =
+        sel(live, AT(W(xmat_t), i) + (AT(W(xmat_t), i) - AT(W(xmat_try), i)), AT(W(xmat_hat), i));
   integrate(k, W(qpos_t), W(qvel), splat(K(k->dt)), 1, W(qpos_try));
   copy_sel(W(qpos_hat), W(qpos_try), m->nq, live);
   fill(W(arc), nb, zero());
@@ -38,15 +42,16 @@ KERNEL void stage_begin(const step_params *k, lane_group *g) {
 FN void geom_bounds(const step_params *k, int i, mat3 r, vec3 x, vec3 *lo, vec3 *hi) {
   const double *box = k->geom_box + 6 * i;
   vec3 c = add(mat_vec(r, vec_splat(box)), x), h = vec_splat(box + 3);
-  vec3 e = vec(dot(vec(rabs(r.r0.x), rabs(r.r0.y), rabs(r.r0.z)), h), dot(vec(rabs(r.r1.x), rabs(r.r1.y), rabs(r.r1.z)), h),
+  vec3 e = vec(dot(vec(rabs(r.r0.x), rabs(r.r0.y), rabs(r.r0.z)), h),
+               dot(vec(rabs(r.r1.x), rabs(r.r1.y), rabs(r.r1.z)), h),
                dot(vec(rabs(r.r2.x), rabs(r.r2.y), rabs(r.r2.z)), h));
   *lo = sub(c, e);
   *hi = add(c, e);
 }
 
-/* Boxes of every geom around the iterate and the pose ahead (at a step's start: where inertia and gravity lead;
- * else the trial), grown by reach and slack; then the pairs whose boxes meet. Complete as long as the trial's
- * bounds stay inside the boxes. */
+/* Boxes of every geom around the iterate and the pose ahead (at a step's start: where inertia and gravity
+ * lead; else the trial), grown by reach and slack; then the pairs whose boxes meet. Complete as long as the
+ * trial's bounds stay inside the boxes. */
 KERNEL void stage_boxes(const step_params *k, lane_group *g, int ahead_is_trial) {
   STAGE_BEGIN
   const abut_model *m = k->model;
@@ -76,7 +81,8 @@ KERNEL void stage_boxes(const step_params *k, lane_group *g, int ahead_is_trial)
     if (k->barrier == BARRIER_INVERSE) {
       meet = live;
     } else if (pair->halfspace) {
-      vec3 n = vec_splat(pair->normal), c = scale(splat(K(0.5)), add(alo, ahi)), h = scale(splat(K(0.5)), sub(ahi, alo));
+      vec3 n = vec_splat(pair->normal), c = scale(splat(K(0.5)), add(alo, ahi)),
+           h = scale(splat(K(0.5)), sub(ahi, alo));
       real low = dot(n, c) - (rabs(n.x) * h.x + rabs(n.y) * h.y + rabs(n.z) * h.z);
       meet = lt(low, splat(K(pair->offset)));
     } else {
@@ -111,12 +117,13 @@ FN real inertia_energy(const step_params *k, const real *w, const real *xpos, co
   const abut_model *m = k->model;
   real e = zero();
   for (int b = 1; b < m->nbody; b++)
-    if (m->body_weldid[b] != 0) e = e + inertia_value(k, w, b, get_mat(&AT(xmat, 9 * b)), get_vec(&AT(xpos, 3 * b)));
+    if (m->body_weldid[b] != 0)
+      e = e + inertia_value(k, w, b, get_mat(&AT(xmat, 9 * b)), get_vec(&AT(xpos, 3 * b)));
   return e;
 }
 
-/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated. Sets g->converged. exact: the
- * true Hessian everywhere, for the reverse pass. */
+/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated. Sets g->converged.
+ * exact: the true Hessian everywhere, for the reverse pass. */
 KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
   STAGE_BEGIN
   const abut_model *m = k->model;
@@ -149,7 +156,8 @@ KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
   reduce_rhs(k, w);
   real residual = AT(W(residual), 0);
   for (int d = 0; d < m->nv; d++) {
-    int turning = m->jnt_type[m->dof_jnt[d]] == ABUT_JOINT_HINGE || m->jnt_type[m->dof_jnt[d]] == ABUT_JOINT_BALL;
+    int turning =
+        m->jnt_type[m->dof_jnt[d]] == ABUT_JOINT_HINGE || m->jnt_type[m->dof_jnt[d]] == ABUT_JOINT_BALL;
     residual = rmax(residual, rabs(AT(W(grad), d)) * (turning ? K(1 / k->length) : K(1)));
   }
   AT(W(residual), 0) = residual;
@@ -159,43 +167,40 @@ KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
   g->accepted = bits_from_mask(mask_and(live, sane));
 }
 
-/* Bound of |x''| over the points of body b while the joints move by t d, t in [0, 1]. x'' sums
- * w_j x (S_k x) over pairs of joints, the inner one twice; S_k x(t) grows by what deeper joints add. */
+/* Bound of |x''| over the points of body b while the joints move by t d, t in [0, 1]. x'' sums w_j x (S_k x):
+ * every joint with itself, and twice with every joint k below j. S_k x grows only by what joints below k move
+ * x in k's frame, so the sum runs from the leaf to the root. */
 FN real arc_bound(const step_params *k, const real *w, const real *d, int b) {
   const abut_model *m = k->model;
   vec3 x = get_vec(&AT(W(xpos), 3 * b));
-  real rho = splat(K(k->body_radius[b])), arc = zero(), growth = zero();
-  for (int pass = 0; pass < 2; pass++) {
-    real above = zero(), speed = zero();
-    for (int i = k->path_adr[b]; i < k->path_adr[b + 1];) {
-      int j = m->dof_jnt[k->path[i]];
-      vec3 rot = vec_zero(), lin = vec_zero();
-      for (; i < k->path_adr[b + 1] && m->dof_jnt[k->path[i]] == j; i++) {
-        int e = k->path[i];
-        if (m->jnt_type[j] == ABUT_JOINT_FREE && e - m->jnt_dofadr[j] < 3) continue;
-        twist6 s = twist_at(get_twist(&AT(W(twist), 6 * e)), sub(x, get_vec(&AT(W(xpos), 3 * m->dof_body[e]))));
-        rot = axpy(AT(d, e), s.w, rot);
-        lin = axpy(AT(d, e), s.v, lin);
-      }
-      real turn = norm(rot), reach = norm(lin) + turn * rho;
-      if (pass) arc = arc + (K(2) * above + turn) * (reach + turn * growth);
-      above = above + turn;
-      speed = speed + reach;
+  real rho = splat(K(k->body_radius[b])), arc = zero(), below = zero(); /* sum of |S_k x| of joints below */
+  for (int i = k->path_adr[b + 1] - 1; i >= k->path_adr[b];) {
+    int j = m->dof_jnt[k->path[i]];
+    vec3 rot = vec_zero(), lin = vec_zero();
+    for (; i >= k->path_adr[b] && m->dof_jnt[k->path[i]] == j; i--) {
+      int e = k->path[i];
+      if (m->jnt_type[j] == ABUT_JOINT_FREE && e - m->jnt_dofadr[j] < 3) continue;
+      twist6 s = twist_at(get_twist(&AT(W(twist), 6 * e)), sub(x, get_vec(&AT(W(xpos), 3 * m->dof_body[e]))));
+      rot = axpy(AT(d, e), s.w, rot);
+      lin = axpy(AT(d, e), s.v, lin);
     }
-    growth = speed / rmax(splat(1) - above, splat(K(0.1)));
+    real turn = norm(rot), speed = norm(lin) + turn * (rho + below);
+    arc = arc + turn * (speed + K(2) * below);
+    below = below + speed;
   }
   return arc;
 }
 
-/* Factors and solves; the step of every body, bounds of its arcs, steps of planes and friction motion, and the
- * longest step that keeps every margin positive to first order. Sets g->exhausted where the step is below what the
- * poses can represent: nothing is left to gain, whatever the tolerance. */
+/* Factors and solves; the step of every body, bounds of its arcs, steps of planes and friction motion, and
+ * the longest step that keeps every margin positive to first order. Sets g->exhausted where the step is below
+ * what the poses can represent: nothing is left to gain, whatever the tolerance. */
 KERNEL void stage_direction(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   real *x = W(rhs), slope = zero();
   factor_positive(k, w, g->envelope, live);
-  copy_sel(W(grad), x, m->nv, mask_from_bits(ALL_LANES)); /* the gradient has served; keep the right-hand side */
+  copy_sel(W(grad), x, m->nv,
+           mask_from_bits(ALL_LANES)); /* the gradient has served; keep the right-hand side */
   solve(k, w, g->envelope, x);
   for (int d = 0; d < m->nv; d++) slope = slope - AT(W(grad), d) * AT(x, d);
   mask exhausted = live;
@@ -203,7 +208,8 @@ KERNEL void stage_direction(const step_params *k, lane_group *g) {
     twist6 t = body_step(k, w, x, b);
     real rho = splat(K(k->body_radius[b])), size = rho + max_abs(get_vec(&AT(W(xpos), 3 * b)));
     exhausted = mask_and(exhausted, le(max_abs(t.v) + rho * max_abs(t.w), K(16) * K(ELEM_EPS) * size));
-    exhausted = mask_and(exhausted, le(max_abs(t.w), splat(K(16) * K(ELEM_EPS)))); /* rho is 0 without points */
+    exhausted =
+        mask_and(exhausted, le(max_abs(t.w), splat(K(16) * K(ELEM_EPS)))); /* rho is 0 without points */
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
     AT(W(arc), b) = arc_bound(k, w, x, b);
   }
@@ -237,7 +243,8 @@ KERNEL void stage_try(const step_params *k, lane_group *g) {
   mask inside = live;
   for (int i = 0; i < m->ngeom; i++) {
     int b = m->geom_body[i];
-    if (m->geom_type[i] == ABUT_GEOM_PLANE || m->body_weldid[b] == 0 || k->barrier == BARRIER_INVERSE) continue;
+    if (m->geom_type[i] == ABUT_GEOM_PLANE || m->body_weldid[b] == 0 || k->barrier == BARRIER_INVERSE)
+      continue;
     vec3 lo, hi;
     geom_bounds(k, i, get_mat(&AT(W(xmat_try), 9 * b)), get_vec(&AT(W(xpos_try), 3 * b)), &lo, &hi);
     real arc = K(0.125) * t * t * AT(W(arc), b);
@@ -252,7 +259,8 @@ KERNEL void stage_try(const step_params *k, lane_group *g) {
     if (on) energy = energy + contact_try(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
   }
   AT(W(energy_try), 0) = energy;
-  real e0 = AT(W(energy), 0), slack = K(ELEM_EPS) * (K(256) * (rabs(e0) + rabs(energy)) + K(4) * AT(W(noise), 0));
+  real e0 = AT(W(energy), 0),
+       slack = K(ELEM_EPS) * (K(256) * (rabs(e0) + rabs(energy)) + K(4) * AT(W(noise), 0));
   mask clear = gt(AT(W(clear_try), 0), zero());
   mask lower = le(energy, e0 + K(1e-4) * t * AT(W(slope), 0) + slack); /* false for NaN */
   mask good = mask_and(mask_and(live, inside), mask_and(clear, lower));
@@ -273,8 +281,8 @@ KERNEL void stage_accept(const step_params *k, lane_group *g) {
   }
 }
 
-/* The step's end: poses and velocity (into qvel). The gradient's place is free then, in every lane; that of the
- * right-hand side is not: lanes that still iterate need theirs. */
+/* The step's end: poses and velocity (into qvel). The gradient's place is free then, in every lane; that of
+ * the right-hand side is not: lanes that still iterate need theirs. */
 KERNEL void stage_finish(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   difference(k, W(qpos_t), W(qpos), W(grad));
@@ -308,9 +316,11 @@ KERNEL void stage_energies(const step_params *k, lane_group *g) {
   for (int b = 1; b < m->nbody; b++) {
     if (m->body_weldid[b] == 0) continue;
     body_mass q = mass_of(k, w, b);
-    mat3 r = get_mat(&AT(W(xmat), 9 * b)), dr = mat_sub(r, get_mat(&AT(W(xmat_t), 9 * b))), ds = mat_mat(dr, q.s);
+    mat3 r = get_mat(&AT(W(xmat), 9 * b)), dr = mat_sub(r, get_mat(&AT(W(xmat_t), 9 * b))),
+         ds = mat_mat(dr, q.s);
     vec3 x = get_vec(&AT(W(xpos), 3 * b)), dx = sub(x, get_vec(&AT(W(xpos_t), 3 * b)));
-    real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) + K(2) * dot(dx, mat_vec(dr, q.mc)) + q.m * dot(dx, dx);
+    real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) +
+                K(2) * dot(dx, mat_vec(dr, q.mc)) + q.m * dot(dx, dx);
     out[0] = out[0] + K(0.5 / (k->dt * k->dt)) * quad;
     out[1] = out[1] - dot(gravity, axpy(q.m, x, mat_vec(r, q.mc)));
   }

@@ -7,12 +7,12 @@
 typedef struct query_block {
   int32_t barrier, na, nb, has_plane, lanes;
   double reach, length;
-  const void *a, *b;   /* [n][5]: x, y, z, radius, weight */
-  const void *plane;   /* [4] start, if has_plane */
-  void *value;         /* [1] */
-  void *plane_out;     /* [4] */
-  void *grad_a, *grad_b; /* [n][3] */
-  void *iterations;    /* [1] */
+  const void *a, *b;             /* [n][5]: x, y, z, radius, weight */
+  const void *plane;             /* [4] start, if has_plane */
+  void *value;                   /* [1] */
+  void *plane_out;               /* [4] */
+  void *grad_a, *grad_b;         /* [n][3] */
+  void *iterations;              /* [1] */
   uint32_t separated, converged; /* lane bits */
 } query_block;
 

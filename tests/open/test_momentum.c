@@ -8,7 +8,8 @@ enum { BODIES = 6 };
 
 /* Boxes, spheres, capsules and a lopsided mesh that fly into each other. */
 static abut_model *cloud(void) {
-  static const double rock[] = {-0.09, -0.08, -0.07, 0.12, -0.06, -0.05, 0.02, 0.13, -0.06, 0.01, 0.02, 0.16, -0.1, 0.06, 0.05};
+  static const double rock[] = {-0.09, -0.08, -0.07, 0.12, -0.06, -0.05, 0.02, 0.13,
+                                -0.06, 0.01,  0.02,  0.16, -0.1,  0.06,  0.05};
   abut_builder *b = scene_begin(0);
   if (!b) return NULL;
   int32_t body[BODIES];
@@ -44,7 +45,8 @@ static abut_options cloud_options(int64_t nenv) {
 }
 
 /* Sum of m (com(t + 1) - com(t)) / dt, and the sum of its parts' sizes. */
-static double linear_momentum(const abut_model *model, const scene_run *r, int64_t env, int64_t t, double p[3]) {
+static double linear_momentum(const abut_model *model, const scene_run *r, int64_t env, int64_t t,
+                              double p[3]) {
   double size = 0, dt = abut_batch_get_options(r->batch).timestep;
   memset(p, 0, 3 * sizeof *p);
   for (int32_t body = 1; body < r->size.nbody; body++) {
@@ -85,7 +87,9 @@ static void check_linear_momentum(abut_options options) {
   free(v0);
 }
 
-TEST(collisions_conserve_linear_momentum_local) { check_linear_momentum(cloud_options(test_quick() ? 2 : 16)); }
+TEST(collisions_conserve_linear_momentum_local) {
+  check_linear_momentum(cloud_options(test_quick() ? 2 : 16));
+}
 
 TEST(collisions_conserve_linear_momentum_inverse) {
   abut_options o = cloud_options(test_quick() ? 2 : 8);
@@ -101,8 +105,8 @@ TEST(collisions_conserve_linear_momentum_vertex_friction) {
 
 /* ---------------------------------------------------------------------------------------- pair by pair */
 
-/* Runs the stages of one step of one environment to convergence and stays there, so that the test can look at what
- * every pair gave to its two bodies. */
+/* Runs the stages of one step of one environment to convergence and stays there, so that the test can look at
+ * what every pair gave to its two bodies. */
 static int solve_step(worker *w, const double *qpos, const double *qvel) {
   const abut_batch *b = w->batch;
   const abut_kernels *k = b->kernels;
@@ -142,7 +146,9 @@ static void work_values(const worker *w, int32_t field, int n, double *out) {
 }
 
 /* Forces and moments about the world's origin of one part of a pair, both bodies together and their size. */
-typedef struct wrench_sum { double force[3], moment[3], force_size, moment_size; } wrench_sum;
+typedef struct wrench_sum {
+  double force[3], moment[3], force_size, moment_size;
+} wrench_sum;
 
 static void add_force(wrench_sum *s, const double x[3], const double f[3], double lever) {
   double m[3];
@@ -159,14 +165,18 @@ static void add_force(wrench_sum *s, const double x[3], const double f[3], doubl
 enum { LAGGED_POINT = 8 };
 
 /* The frame that friction of this step is described in: origin, axes e1, e2, u. */
-typedef struct rub_frame { double c[3], axis[3][3], weight; } rub_frame;
+typedef struct rub_frame {
+  double c[3], axis[3][3], weight;
+} rub_frame;
 
 static rub_frame slot_frame(const worker *w, int32_t slot) {
   rub_frame f;
   double v[7];
   slot_values(w, slot, w->batch->params.slot_at.plane_t, 7, v);
   const double *n = v, sign = n[2] < 0 ? -1 : 1, a = -1 / (sign + n[2]), b = n[0] * n[1] * a;
-  double axes[3][3] = {{1 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]}, {b, sign + n[1] * n[1] * a, -n[1]}, {n[0], n[1], n[2]}};
+  double axes[3][3] = {{1 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]},
+                       {b, sign + n[1] * n[1] * a, -n[1]},
+                       {n[0], n[1], n[2]}};
   memcpy(f.axis, axes, sizeof axes);
   memcpy(f.c, v + 3, sizeof f.c);
   f.weight = v[6];
@@ -186,8 +196,8 @@ static void carried(const worker *w, int32_t body, const double y[3], double out
   for (int c = 0; c < 3; c++) out[c] = x1[c] + vec3_dot(r1 + 3 * c, local);
 }
 
-/* Friction of a pair from its definition (docs/contact.md), not from the kernel's sums: lagged has moments at the
- * lagged points, moved at the points they were carried to. */
+/* Friction of a pair from its definition (docs/contact.md), not from the kernel's sums: lagged has moments at
+ * the lagged points, moved at the points they were carried to. */
 static void friction_wrenches(const worker *w, int32_t slot, wrench_sum *lagged, wrench_sum *moved) {
   const step_params *p = &w->batch->params;
   const pair_info *pair = &p->pairs[w->g.slot_pair[slot]];

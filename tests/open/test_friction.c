@@ -26,8 +26,8 @@ static void slide_down(double mu, int32_t contact, int steps, double *way) {
   abut_model_destroy(model);
 }
 
-/* tan 16 degrees = 0.2867: slides at 0.28 with g (sin - mu cos), holds at 0.30, where it creeps at e r/sqrt(1 - r^2),
- * r = tan 16 / 0.30. */
+/* tan 16 degrees = 0.2867: slides at 0.28 with g (sin - mu cos), holds at 0.30, where it creeps at e r/sqrt(1
+ * - r^2), r = tan 16 / 0.30. */
 static void check_incline(int32_t contact) {
   enum { STEPS = 400 };
   const double dt = 0.01, slope = 16 * pi / 180;
@@ -43,7 +43,8 @@ static void check_incline(int32_t contact) {
 TEST(block_on_an_incline_local) { check_incline(ABUT_CONTACT_LOCAL); }
 TEST(block_on_an_incline_inverse) { check_incline(ABUT_CONTACT_INVERSE); }
 
-/* A block pushed along a fixed box: mu m g holds against less and gives way to more, the force on it being mu m g. */
+/* A block pushed along a fixed box: mu m g holds against less and gives way to more, the force on it being mu
+ * m g. */
 TEST(block_on_a_box) {
   const double mu = 0.4, m = 2, dt = 0.01;
   for (int slips = 0; slips < 2; slips++) {
@@ -62,18 +63,22 @@ TEST(block_on_a_box) {
     double along = (scene_xpos(r, 0, 200, 2)[0] - scene_xpos(r, 0, 100, 2)[0]) / (100 * dt);
     double rub = fabs(scene_force(r, 0, 199, 0)[0]);
     CHECK_REL(rub, slips ? mu * m * g : push, 1e-3);
-    if (!slips) CHECK(along < 1e-3);
-    else CHECK_REL((scene_qvel(r, 0, 200)[0] - scene_qvel(r, 0, 100)[0]) / (100 * dt), (push - mu * m * g) / m, 0.01);
+    if (!slips)
+      CHECK(along < 1e-3);
+    else
+      CHECK_REL((scene_qvel(r, 0, 200)[0] - scene_qvel(r, 0, 100)[0]) / (100 * dt), (push - mu * m * g) / m,
+                0.01);
     CHECK(scene_failed(r) == 0);
     scene_run_free(r);
     abut_model_destroy(model);
   }
 }
 
-/* ---------------------------------------------------------------------------------------- sliding to rolling */
+/* ---------------------------------------------------------------------------------------- sliding to rolling
+ */
 
-/* A round body of radius 0.5 m and 1 kg; moment: I/(m r^2) about the rolling axis y. A disc is a capsule across the
- * way, whose two points lie on the axis. */
+/* A round body of radius 0.5 m and 1 kg; moment: I/(m r^2) about the rolling axis y. A disc is a capsule
+ * across the way, whose two points lie on the axis. */
 static abut_model *roller(double moment, int32_t type, int on_box) {
   const double radius = 0.5;
   abut_builder *b = scene_begin(-g);
@@ -86,8 +91,10 @@ static abut_model *roller(double moment, int32_t type, int on_box) {
   def.size[1] = type == ABUT_GEOM_CAPSULE ? 0.2 : 0;
   if (type == ABUT_GEOM_CAPSULE) def.quat[0] = def.quat[1] = sqrt(0.5);
   CHECK_STATUS(abut_builder_add_geom(b, &def, NULL), ABUT_OK);
-  if (on_box) scene_geom(b, scene_body(b, 0, 1, 0, -0.1, 0, 0, 0, 0), ABUT_GEOM_BOX, 3, 2, 0.1);
-  else scene_floor(b);
+  if (on_box)
+    scene_geom(b, scene_body(b, 0, 1, 0, -0.1, 0, 0, 0, 0), ABUT_GEOM_BOX, 3, 2, 0.1);
+  else
+    scene_floor(b);
   return scene_finish(b);
 }
 
@@ -102,8 +109,8 @@ static int settle(const abut_model *model, abut_options options, double q[7]) {
   return still;
 }
 
-/* It slides at 1 m/s without turning until it rolls. Friction takes angular momentum about no point of the ground, so
- * it rolls at 1/(1 + moment). */
+/* It slides at 1 m/s without turning until it rolls. Friction takes angular momentum about no point of the
+ * ground, so it rolls at 1/(1 + moment). */
 static void check_rolling(double moment, int32_t type, int on_box, int32_t form) {
   const double radius = 0.5, mu = 0.25, dt = 0.002;
   enum { STEPS = 120 };
@@ -131,13 +138,16 @@ static void check_rolling(double moment, int32_t type, int on_box, int32_t form)
 }
 
 TEST(sphere_ends_rolling_at_five_sevenths) {
-  for (int on_box = 0; on_box < 2; on_box++) check_rolling(2. / 5, ABUT_GEOM_SPHERE, on_box, ABUT_FRICTION_PLANE);
+  for (int on_box = 0; on_box < 2; on_box++)
+    check_rolling(2. / 5, ABUT_GEOM_SPHERE, on_box, ABUT_FRICTION_PLANE);
 }
 TEST(disc_ends_rolling_at_two_thirds) {
-  for (int on_box = 0; on_box < 2; on_box++) check_rolling(1. / 2, ABUT_GEOM_CAPSULE, on_box, ABUT_FRICTION_PLANE);
+  for (int on_box = 0; on_box < 2; on_box++)
+    check_rolling(1. / 2, ABUT_GEOM_CAPSULE, on_box, ABUT_FRICTION_PLANE);
 }
 TEST(rolling_with_friction_at_the_vertices) {
-  for (int on_box = 0; on_box < 2; on_box++) check_rolling(2. / 5, ABUT_GEOM_SPHERE, on_box, ABUT_FRICTION_VERTEX);
+  for (int on_box = 0; on_box < 2; on_box++)
+    check_rolling(2. / 5, ABUT_GEOM_SPHERE, on_box, ABUT_FRICTION_VERTEX);
 }
 
 /* ---------------------------------------------------------------------------------------- spinning */

@@ -32,7 +32,9 @@ static void throw_cube(uint64_t *seed, double q[7], double v[6]) {
 static double lowest_corner(const scene_run *r, int64_t env, int64_t step, double side) {
   double low = INFINITY;
   for (int k = 0; k < 8; k++) {
-    double corner[3] = {k & 1 ? half_cube : -half_cube, k & 2 ? half_cube : -half_cube, k & 4 ? half_cube : -half_cube}, x[3];
+    double corner[3] = {k & 1 ? half_cube : -half_cube, k & 2 ? half_cube : -half_cube,
+                        k & 4 ? half_cube : -half_cube},
+           x[3];
     pose_point(scene_xpos(r, env, step, CUBE), scene_xquat(r, env, step, CUBE), corner, x);
     low = fmin(low, side * x[2]);
   }
@@ -91,8 +93,8 @@ TEST(thrown_cubes_never_pass_inverse) {
   check_throws(o);
 }
 
-/* A cube that flies past 1 mm beside the edge of a plate, at every angle to the plate, within one step: its velocity
- * stays what it was. */
+/* A cube that flies past 1 mm beside the edge of a plate, at every angle to the plate, within one step: its
+ * velocity stays what it was. */
 TEST(cube_beside_the_plate_is_not_slowed) {
   enum { WAYS = 64 };
   double q0[7 * WAYS], v0[6 * WAYS], pi = 3.14159265358979323846;
