@@ -1,8 +1,9 @@
 /* test_joint_limit.c: a hinge that falls on its limit comes to rest. */
 #include "scene.h"
 static const double g = 9.81, dt = 0.01;
-/* A pendulum (1 kg, 0.5 m) falls onto its limit. With the limit's stiffness k = I/(t r)^2 behind a run-in of 0.01 rad,
- * it stops within 0.01 + w t r, w the speed of impact; then it leans on the limit by what its weight needs. */
+/* A pendulum (1 kg, 0.5 m) falls onto its limit. With the limit's stiffness k = I/(t r)^2 behind a run-in of
+ * 0.01 rad, it stops within 0.01 + w t r, w the speed of impact; then it leans on the limit by what its
+ * weight needs. */
 TEST(hinge_stops_at_its_limit) {
   const double m = 1, l = 0.5, own = 0.01, inertia = own + m * l * l, limit = -0.4, start = 1, run_in = 0.01;
   abut_builder *b = scene_begin(-g);
