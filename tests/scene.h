@@ -277,6 +277,23 @@ static inline scene_run *scene_rollout(const abut_model *model, abut_options opt
   return NULL;
 }
 
+/* Sum of m (com(t + 1) - com(t)) / dt, and the sum of its parts' sizes (N s). */
+static inline double scene_momentum(const abut_model *model, const scene_run *r, int64_t env, int64_t t,
+                                    double p[3]) {
+  double size = 0, dt = abut_batch_get_options(r->batch).timestep;
+  memset(p, 0, 3 * sizeof *p);
+  for (int32_t body = 1; body < r->size.nbody; body++) {
+    abut_body_def def;
+    double at[2][3], part[3];
+    abut_model_body(model, body, &def);
+    for (int k = 0; k < 2; k++)
+      pose_point(scene_xpos(r, env, t + k, body), scene_xquat(r, env, t + k, body), def.ipos, at[k]);
+    for (int c = 0; c < 3; c++) p[c] += part[c] = def.mass * (at[1][c] - at[0][c]) / dt;
+    size += vec3_norm(part);
+  }
+  return size;
+}
+
 /* Environments with any status bit. */
 static inline int64_t scene_failed(const scene_run *r) {
   int64_t failed = 0;

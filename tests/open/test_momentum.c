@@ -6,8 +6,8 @@
 
 enum { BODIES = 6 };
 
-/* Boxes, spheres, capsules and a lopsided mesh that fly into each other. */
-static abut_model *cloud(void) {
+/* Three pairs, far from each other: box and sphere, capsule and lopsided mesh, cylinder and box. */
+static abut_model *three_pairs(void) {
   static const double rock[] = {-0.09, -0.08, -0.07, 0.12, -0.06, -0.05, 0.02, 0.13,
                                 -0.06, 0.01,  0.02,  0.16, -0.1,  0.06,  0.05};
   abut_builder *b = scene_begin(0);
@@ -23,20 +23,23 @@ static abut_model *cloud(void) {
   return scene_finish(b);
 }
 
-/* Bodies on the corners of an octahedron, turned at random, on their way to its middle. */
-static void cloud_state(uint64_t seed, double qpos[7 * BODIES], double qvel[6 * BODIES]) {
+/* Each pair 0.36 m apart in a direction of its own, turned at random, closing in at about 2 m/s with some
+ * spin. */
+static void pairs_state(uint64_t seed, double qpos[7 * BODIES], double qvel[6 * BODIES]) {
+  double d[3] = {0};
   for (int i = 0; i < BODIES; i++) {
     double *q = qpos + 7 * i, *v = qvel + 6 * i, side = i % 2 ? -1 : 1;
+    if (i % 2 == 0) scene_random_unit(&seed, 3, d);
     for (int c = 0; c < 3; c++) {
-      q[c] = (c == i / 2 ? 0.35 * side : 0) + 0.05 * (scene_random(&seed) - 0.5);
-      v[c] = -3 * q[c] + 0.2 * (scene_random(&seed) - 0.5);
+      q[c] = 0.18 * side * d[c] + (c == 0 ? 5 * (i / 2) : 0);
+      v[c] = -side * d[c] + 0.4 * (scene_random(&seed) - 0.5);
       v[3 + c] = 4 * (scene_random(&seed) - 0.5);
     }
     scene_random_unit(&seed, 4, q + 3);
   }
 }
 
-static abut_options cloud_options(int64_t nenv) {
+static abut_options collision_options(int64_t nenv) {
   abut_options o = abut_default_options();
   o.nenv = nenv;
   o.friction = 0.6;
@@ -44,41 +47,24 @@ static abut_options cloud_options(int64_t nenv) {
   return o;
 }
 
-/* Sum of m (com(t + 1) - com(t)) / dt, and the sum of its parts' sizes. */
-static double linear_momentum(const abut_model *model, const scene_run *r, int64_t env, int64_t t,
-                              double p[3]) {
-  double size = 0, dt = abut_batch_get_options(r->batch).timestep;
-  memset(p, 0, 3 * sizeof *p);
-  for (int32_t body = 1; body < r->size.nbody; body++) {
-    abut_body_def def;
-    double at[2][3], part[3];
-    abut_model_body(model, body, &def);
-    for (int k = 0; k < 2; k++)
-      pose_point(scene_xpos(r, env, t + k, body), scene_xquat(r, env, t + k, body), def.ipos, at[k]);
-    for (int c = 0; c < 3; c++) p[c] += part[c] = def.mass * (at[1][c] - at[0][c]) / dt;
-    size += vec3_norm(part);
-  }
-  return size;
-}
-
 static void check_linear_momentum(abut_options options) {
   enum { STEPS = 60 };
   int64_t n = options.nenv;
   double *q0 = malloc((size_t)n * 7 * BODIES * sizeof *q0), *v0 = malloc((size_t)n * 6 * BODIES * sizeof *v0);
-  abut_model *model = cloud();
+  abut_model *model = three_pairs();
   REQUIRE(model && q0 && v0);
-  for (int64_t i = 0; i < n; i++) cloud_state(7 + (uint64_t)i, q0 + 7 * BODIES * i, v0 + 6 * BODIES * i);
+  for (int64_t i = 0; i < n; i++) pairs_state(7 + (uint64_t)i, q0 + 7 * BODIES * i, v0 + 6 * BODIES * i);
   scene_run *r = scene_rollout(model, options, STEPS, q0, v0, NULL);
   REQUIRE(r);
   for (int64_t i = 0; i < n; i++) {
-    double first[3], now[3], size = linear_momentum(model, r, i, 0, first), hardest = 0;
+    double first[3], now[3], size = scene_momentum(model, r, i, 0, first), hardest = 0;
     for (int64_t t = 1; t < STEPS; t++) {
-      linear_momentum(model, r, i, t, now);
+      scene_momentum(model, r, i, t, now);
       for (int c = 0; c < 3; c++) CHECK_NEAR(now[c], first[c], 1e-9 * size);
     }
     for (int64_t t = 0; t < STEPS; t++)
       for (int32_t p = 0; p < r->size.npair; p++) hardest = fmax(hardest, vec3_norm(scene_force(r, i, t, p)));
-    CHECK(hardest > 10); /* they met */
+    CHECK(hardest > 1); /* they met */
   }
   CHECK(scene_failed(r) == 0);
   scene_run_free(r);
@@ -88,17 +74,17 @@ static void check_linear_momentum(abut_options options) {
 }
 
 TEST(collisions_conserve_linear_momentum_local) {
-  check_linear_momentum(cloud_options(test_quick() ? 2 : 16));
+  check_linear_momentum(collision_options(test_quick() ? 2 : 16));
 }
 
 TEST(collisions_conserve_linear_momentum_inverse) {
-  abut_options o = cloud_options(test_quick() ? 2 : 8);
+  abut_options o = collision_options(test_quick() ? 2 : 8);
   o.contact = ABUT_CONTACT_INVERSE;
   check_linear_momentum(o);
 }
 
 TEST(collisions_conserve_linear_momentum_vertex_friction) {
-  abut_options o = cloud_options(test_quick() ? 2 : 8);
+  abut_options o = collision_options(test_quick() ? 2 : 8);
   o.friction_form = ABUT_FRICTION_VERTEX;
   check_linear_momentum(o);
 }
@@ -259,12 +245,12 @@ static int check_pair(const worker *w, int32_t slot) {
 
 /* Steps that meet in contact, from rollouts that got there by themselves. */
 static void check_pairs(abut_options options) {
-  abut_model *model = cloud();
+  abut_model *model = three_pairs();
   double q0[7 * BODIES], v0[6 * BODIES];
   int pairs = 0;
   REQUIRE(model);
   for (uint64_t seed = 1; seed <= 4; seed++) {
-    cloud_state(seed, q0, v0);
+    pairs_state(seed, q0, v0);
     scene_run *r = scene_rollout(model, options, 30, q0, v0, NULL);
     REQUIRE(r);
     worker w;
@@ -282,10 +268,10 @@ static void check_pairs(abut_options options) {
   abut_model_destroy(model);
 }
 
-TEST(forces_of_a_pair_are_equal_and_opposite_local) { check_pairs(cloud_options(1)); }
+TEST(forces_of_a_pair_are_equal_and_opposite_local) { check_pairs(collision_options(1)); }
 
 TEST(forces_of_a_pair_are_equal_and_opposite_inverse) {
-  abut_options o = cloud_options(1);
+  abut_options o = collision_options(1);
   o.contact = ABUT_CONTACT_INVERSE;
   check_pairs(o);
 }

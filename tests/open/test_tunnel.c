@@ -101,7 +101,7 @@ TEST(cube_beside_the_plate_is_not_slowed) {
   abut_model *model = plate_and_cube(0.5);
   REQUIRE(model);
   for (int i = 0; i < WAYS; i++) { /* in the plane x = 0.5 + 1 mm + half a cube, through (., 0, 0) */
-    double angle = 2 * pi * i / WAYS, d[3] = {0, cos(angle), sin(angle)}, away = 0.2 + 1.6 * (i % 7) / 7;
+    double angle = 2 * pi * i / WAYS, d[3] = {0, cos(angle), sin(angle)}, away = 0.6 + 0.8 * (i % 7) / 7;
     double q[7] = {0.5 + 1e-3 + half_cube, -away * d[1], -away * d[2], 1, 0, 0, 0};
     double v[6] = {0, speed * d[1], speed * d[2], 0, 0, 0};
     memcpy(q0 + 7 * i, q, sizeof q);

@@ -6,13 +6,11 @@ static const double g = 9.81, pi = 3.14159265358979323846;
 /* ---------------------------------------------------------------------------------------- incline */
 
 /* scenes/incline.abut: 1 kg on 16 degrees. Distance down the slope at each step is written to way. */
-static void slide_down(double mu, int32_t contact, int steps, double *way) {
+static void slide_down(double mu, abut_options options, int steps, double *way) {
   const double down[3] = {cos(16 * pi / 180), 0, -sin(16 * pi / 180)};
   abut_model *model = scene_load("scenes/incline.abut");
   REQUIRE(model);
-  abut_options options = abut_default_options();
   options.friction = mu;
-  options.contact = contact;
   scene_run *r = scene_rollout(model, options, steps, NULL, NULL, NULL);
   REQUIRE(r);
   for (int t = 0; t <= steps; t++) {
@@ -28,20 +26,29 @@ static void slide_down(double mu, int32_t contact, int steps, double *way) {
 
 /* tan 16 degrees = 0.2867: slides at 0.28 with g (sin - mu cos), holds at 0.30, where it creeps at e r/sqrt(1
  * - r^2), r = tan 16 / 0.30. */
-static void check_incline(int32_t contact) {
+static void check_incline(abut_options options) {
   enum { STEPS = 400 };
   const double dt = 0.01, slope = 16 * pi / 180;
   double way[STEPS + 1] = {0};
-  slide_down(0.28, contact, STEPS, way);
+  slide_down(0.28, options, STEPS, way);
   double v1 = (way[200] - way[199]) / dt, v2 = (way[STEPS] - way[STEPS - 1]) / dt;
   CHECK_REL((v2 - v1) / (200 * dt), g * (sin(slope) - 0.28 * cos(slope)), 0.03);
-  slide_down(0.30, contact, STEPS, way);
+  slide_down(0.30, options, STEPS, way);
   double creep = (way[STEPS] - way[200]) / (200 * dt), r = tan(slope) / 0.30;
   CHECK(creep < 1e-3);
   CHECK_REL(creep, abut_default_options().slip_velocity * r / sqrt(1 - r * r), 0.03);
 }
-TEST(block_on_an_incline_local) { check_incline(ABUT_CONTACT_LOCAL); }
-TEST(block_on_an_incline_inverse) { check_incline(ABUT_CONTACT_INVERSE); }
+TEST(block_on_an_incline_local) { check_incline(abut_default_options()); }
+TEST(block_on_an_incline_inverse) {
+  abut_options o = abut_default_options();
+  o.contact = ABUT_CONTACT_INVERSE;
+  check_incline(o);
+}
+TEST(block_on_an_incline_vertex_friction) {
+  abut_options o = abut_default_options();
+  o.friction_form = ABUT_FRICTION_VERTEX;
+  check_incline(o);
+}
 
 /* A block pushed along a fixed box: mu m g holds against less and gives way to more, the force on it being mu
  * m g. */
@@ -111,7 +118,7 @@ static int settle(const abut_model *model, abut_options options, double q[7]) {
 
 /* It slides at 1 m/s without turning until it rolls. Friction takes angular momentum about no point of the
  * ground, so it rolls at 1/(1 + moment). */
-static void check_rolling(double moment, int32_t type, int on_box, int32_t form) {
+static void check_rolling(double moment, int32_t type, int on_box) {
   const double radius = 0.5, mu = 0.25, dt = 0.002;
   enum { STEPS = 120 };
   abut_model *model = roller(moment, type, on_box);
@@ -121,7 +128,6 @@ static void check_rolling(double moment, int32_t type, int on_box, int32_t form)
   double q0[7];
   options.timestep = dt;
   options.friction = mu;
-  options.friction_form = form;
   CHECK(settle(model, options, q0));
   scene_run *r = scene_rollout(model, options, STEPS, q0, v0, NULL);
   REQUIRE(r);
@@ -138,18 +144,11 @@ static void check_rolling(double moment, int32_t type, int on_box, int32_t form)
 }
 
 TEST(sphere_ends_rolling_at_five_sevenths) {
-  for (int on_box = 0; on_box < 2; on_box++)
-    check_rolling(2. / 5, ABUT_GEOM_SPHERE, on_box, ABUT_FRICTION_PLANE);
+  for (int on_box = 0; on_box < 2; on_box++) check_rolling(2. / 5, ABUT_GEOM_SPHERE, on_box);
 }
 TEST(disc_ends_rolling_at_two_thirds) {
-  for (int on_box = 0; on_box < 2; on_box++)
-    check_rolling(1. / 2, ABUT_GEOM_CAPSULE, on_box, ABUT_FRICTION_PLANE);
+  for (int on_box = 0; on_box < 2; on_box++) check_rolling(1. / 2, ABUT_GEOM_CAPSULE, on_box);
 }
-TEST(rolling_with_friction_at_the_vertices) {
-  for (int on_box = 0; on_box < 2; on_box++)
-    check_rolling(2. / 5, ABUT_GEOM_SPHERE, on_box, ABUT_FRICTION_VERTEX);
-}
-
 /* ---------------------------------------------------------------------------------------- spinning */
 
 /* A box that spins on the floor about its vertical axis stops by friction alone, and does not walk away. */
@@ -168,7 +167,7 @@ TEST(spinning_box_stops) {
   REQUIRE(r);
   /* four corners, equally loaded: the torque is mu m g a sqrt 2, the moment of inertia 2/3 m a^2 */
   double rate = 0.3 * g * sqrt(2) * 1.5 / 0.1;
-  CHECK_REL(scene_qvel(r, 0, 5)[5], 3 - rate * 0.05, 0.05);
+  CHECK_REL(scene_qvel(r, 0, 3)[5], 3 - rate * 0.03, 0.05);
   CHECK_NEAR(scene_qvel(r, 0, 200)[5], 0, 1e-4);
   CHECK_NEAR(scene_xpos(r, 0, 200, 1)[0], 0, 1e-4);
   CHECK_NEAR(scene_xpos(r, 0, 200, 1)[1], 0, 1e-4);
