@@ -306,6 +306,7 @@ abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
     b->parameters[i].data = data;
     b->parameters[i].rows = t[i]->shape[0];
   }
+  b->tape_valid = 0;
   return ABUT_OK;
 }
 

@@ -179,6 +179,13 @@ static void store_step(worker *w, const reverse_io *io, int lane) {
   }
 }
 
+/* A start that is not a number leaves nothing to differentiate: zero. */
+static int start_is_finite(const worker *w, int lane) {
+  for (int32_t i = 0; i < w->batch->model->nq; i++)
+    if (!isfinite(lane_get(w, w->batch->params.at.qpos_t + i, lane))) return 0;
+  return 1;
+}
+
 static void store_end(worker *w, reverse_io *io, int lane) {
   abut_batch *b = w->batch;
   const abut_vjp_args *a = io->args;
@@ -190,6 +197,10 @@ static void store_end(worker *w, reverse_io *io, int lane) {
   load_moments(w, io, lane, 0, last);
   w->g.live = 1u << lane;
   b->kernels->reverse_start(&b->params, &w->g);
+  if (!start_is_finite(w, lane)) {
+    load_zero(w, lane, at->bar_out_qpos, m->nq);
+    load_zero(w, lane, at->bar_qvel, m->nv);
+  }
   const struct {
     const abut_tensor *t;
     int32_t field, n;

@@ -38,6 +38,16 @@ KERNEL void contact_polish(const step_params *k, real *w, real *slots, int s, in
   put_plane(SLOT_AT(s, plane), on, p);
 }
 
+/* Lanes where a pair pushes so little that the step's tolerance left its plane unsettled: the energy would
+ * still fall by a noticeable share. What elimination makes of such a plane is arbitrary. */
+FN mask contact_unsettled(const step_params *k, const real *slots, int s, int pair_id, mask on) {
+  const real *y = &AT(SLOT_AT(s, plane_rows), 14);
+  real fall = zero();
+  for (int i = 0; i < (k->barrier == BARRIER_LOCAL ? 4 : 3); i++) fall = fall + AT(y, i) * AT(y, i);
+  mask loose = gt(fall, K(1e-8) * AT(SLOT_AT(s, energy), 0));
+  return mask_and(on, mask_and(loose, lt(zero(), splat(K(!k->pairs[pair_id].halfspace)))));
+}
+
 /* Extreme point of a side against u: where its margin is smallest. */
 FN vec3 nearest_point(const contact_frame *c, int j, vec3 u) {
   elem sign = j ? K(-1) : K(1);

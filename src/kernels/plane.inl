@@ -316,7 +316,8 @@ FN void plane_solve_upper(int np, const real *l, const real *d, real *x) {
 }
 
 /* Moves a plane by t times a step in plane coordinates: n' = s u + t (e1 d0 + e2 d1 - u d3), o' = s e + t d2.
- * 1 - |n'| is updated without cancellation. */
+ * 1 - |n'| is updated without cancellation; beyond the reach a shorter n only costs, and nothing would pull
+ * it back. */
 FN plane_state plane_move(const barrier *br, plane_state p, mat3 f, const real *d, real t) {
   real s = plane_length(br, p.sigma);
   real cut = zero();
@@ -327,7 +328,7 @@ FN plane_state plane_move(const barrier *br, plane_state p, mat3 f, const real *
   plane_state q = p;
   q.u = scale(inv, axpy(a, f.r0, axpy(b, f.r1, scale(along, f.r2))));
   q.e = (s * p.e + t * d[2]) * inv;
-  if (br->kind == BARRIER_LOCAL) q.sigma = p.sigma + cut - t2 / (length + along);
+  if (br->kind == BARRIER_LOCAL) q.sigma = rmin(p.sigma + cut - t2 / (length + along), splat(br->reach));
   return q;
 }
 

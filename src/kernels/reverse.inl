@@ -278,7 +278,8 @@ FN vec3 lag_origin(const step_params *k, const barrier *br, const lag_frame *t, 
   return axpy(bar_height, t->p.u, bar_x);
 }
 
-/* Passes cotangents of the plane at t, through p_t = argmin U(q_t, p), to the poses at t. */
+/* Passes cotangents of the plane at t, through p_t = argmin U(q_t, p), to the poses at t. A plane that the
+ * step before left unsettled (contact_unsettled) is no such function of the poses and passes nothing on. */
 FN void plane_vjp(const contact_frame *c, const lag_frame *t, const lag_bar *bar, twist6 out[2]) {
   plane_moments m[2];
   plane_terms terms;
@@ -287,11 +288,19 @@ FN void plane_vjp(const contact_frame *c, const lag_frame *t, const lag_bar *bar
   vec3 u_bar = add(bar->u, cross(bar->turn, t->p.u));
   int np = plane_unknowns(&c->br);
   real is = splat(1) / t->s, l[10], d[4];
-  real y[4] = {dot(u_bar, t->f.r0) * is, dot(u_bar, t->f.r1) * is, bar->e * is,
-               bar->e * t->p.e * is - bar->s};
+  real y[4], fall = zero();
+  for (int i = 0; i < np; i++) y[i] = terms.g[i];
   plane_factor(np, terms.k, l, d);
   plane_solve_lower(np, l, d, y);
+  for (int i = 0; i < np; i++) fall = fall + y[i] * y[i];
+  mask settled = le(fall, K(1e-4) * terms.value);
+  y[0] = dot(u_bar, t->f.r0) * is;
+  y[1] = dot(u_bar, t->f.r1) * is;
+  y[2] = bar->e * is;
+  y[3] = bar->e * t->p.e * is - bar->s;
+  plane_solve_lower(np, l, d, y);
   plane_solve_upper(np, l, d, y);
+  for (int i = 0; i < np; i++) y[i] = sel(settled, y[i], zero());
   for (int j = 0; j < 2; j++) {
     vec3 rot = vec_zero(), lin = vec_zero();
     for (int i = 0; i < np; i++) {
@@ -484,13 +493,15 @@ KERNEL void stage_reverse(const step_params *k, lane_group *g) {
   for (int d = 0; d < m->nv; d++) AT(W(bar_qpos), d) = AT(W(bar_qpos), d) + AT(W(grad), d);
 }
 
-/* Start of the rollout: adds the cotangents of its outputs at index 0, then turns bar_qpos from Newton's
- * coordinates into components of qpos (into bar_out_qpos). */
+/* Start of the rollout for the lanes in live: adds the cotangents of its outputs at index 0, then turns
+ * bar_qpos from Newton's coordinates into components of qpos (into bar_out_qpos). */
 KERNEL void stage_reverse_start(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
+  copy_sel(W(rhs), W(bar_qpos), m->nv, mask_from_bits(ALL_LANES));
   reverse_poses(k, w, W(qpos_t));
+  copy_sel(W(bar_qpos), W(rhs), m->nv, mask_not(live)); /* others are in the middle of their steps */
   for (int j = 0; j < m->njnt; j++) {
     int qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j], type = m->jnt_type[j];
     int axes = type == ABUT_JOINT_BALL ? 0 : type == ABUT_JOINT_FREE ? 3 : 1;

@@ -146,7 +146,13 @@ KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
       continue;
     }
     if (k->nested) contact_polish(k, w, slots, s, pair, on, W(xpos), W(xmat));
-    energy = energy + contact_evaluate(k, w, slots, s, pair, on, (g->live & ~g->slot_on[s]) == 0, exact);
+    real value = contact_evaluate(k, w, slots, s, pair, on, (g->live & ~g->slot_on[s]) == 0, exact);
+    mask loose = exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
+    if (any(loose)) {
+      contact_polish(k, w, slots, s, pair, loose, W(xpos), W(xmat));
+      value = contact_evaluate(k, w, slots, s, pair, on, (g->live & ~g->slot_on[s]) == 0, exact);
+    }
+    energy = energy + value;
     gather_slot(k, w, slots, s, pair);
     cross_slot(k, w, slots, s, pair);
   }

@@ -9,7 +9,7 @@
 
 enum { IN_QPOS, IN_QVEL, IN_CTRL, IN_GRAVITY, IN_FRICTION, IN_MASS, IN_STIFFNESS, IN_COUNT };
 enum { COT_COUNT = 5 }; /* of OUT_QPOS .. OUT_FORCE */
-enum { LEVELS = 9, LADDER = 2 * LEVELS, MIXTURES = 2, RATIO = 3 };
+enum { LEVELS = 12, LADDER = 2 * LEVELS, MIXTURES = 2, RATIO = 2 };
 
 static const char *const input_names[IN_COUNT] = {"qpos",     "qvel", "ctrl",     "gravity",
                                                   "friction", "mass", "stiffness"};
@@ -95,7 +95,7 @@ static inline int problem_create(problem *p, const char *name, abut_model *model
   p->tolerance = 1e-6;
   const abut_model_sizes *n = &p->scene.n;
   const int64_t entries[IN_COUNT] = {n->nq, n->nv, nstep * n->nu, 3, n->ngeom, n->nbody, 1};
-  const double first[IN_COUNT] = {1e-4, 1e-3, 1e-2, 1e-3, 1e-2, 1e-2, 1e-2};
+  const double first[IN_COUNT] = {2e-5, 1e-3, 1e-2, 1e-3, 1e-2, 1e-2, 1e-2};
   memcpy(p->first, first, sizeof first);
   memcpy(p->entries, entries, sizeof entries);
   for (int i = 0; i < IN_COUNT; i++) p->input[i] = calloc((size_t)entries[i] + 1, sizeof(double));
@@ -248,6 +248,16 @@ static inline int adjoint_go(adjoint *a, const problem *p) {
   return status == ABUT_OK;
 }
 
+/* Largest difference of two gradients of an input, relative to its largest entry. */
+static inline double gradient_distance(const array *a, const array *b) {
+  double largest = 0, distance = 0;
+  for (size_t i = 0; i < a->count; i++) {
+    largest = fmax(largest, fabs(array_get(a, i)));
+    distance = fmax(distance, fabs(array_get(a, i) - array_get(b, i)));
+  }
+  return largest > 0 ? distance / largest : distance;
+}
+
 /* ---------------------------------------------------------------------------------------- differences */
 
 typedef struct direction {
@@ -295,7 +305,7 @@ static inline double choose(const problem *p, int input, const array *grad, dire
     largest = fmax(largest, fabs(g[best]));
     list[(*count)++] = (direction){input, best, g[best]};
   }
-  for (int64_t k = 1; k <= MIXTURES && n > 1; k++) {
+  for (int64_t k = 1; k <= (p->directions > 1 ? MIXTURES : 1) && n > 1; k++) {
     direction d = {input, -k, 0};
     for (int64_t i = 0; i < n; i++) d.predicted += entry_share(p, &d, i) * g[i];
     list[(*count)++] = d;

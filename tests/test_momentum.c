@@ -31,7 +31,7 @@ static void pairs_state(uint64_t seed, double qpos[7 * BODIES], double qvel[6 * 
     double *q = qpos + 7 * i, *v = qvel + 6 * i, side = i % 2 ? -1 : 1;
     if (i % 2 == 0) scene_random_unit(&seed, 3, d);
     for (int c = 0; c < 3; c++) {
-      q[c] = 0.18 * side * d[c] + (c == 0 ? 5 * (i / 2) : 0);
+      q[c] = 0.18 * side * d[c] + (c == 0 ? 1.2 * (i / 2 - 1) : 0);
       v[c] = -side * d[c] + 0.4 * (scene_random(&seed) - 0.5);
       v[3 + c] = 4 * (scene_random(&seed) - 0.5);
     }
@@ -66,7 +66,7 @@ static void check_linear_momentum(abut_options options) {
       for (int32_t p = 0; p < r->size.npair; p++) hardest = fmax(hardest, vec3_norm(scene_force(r, i, t, p)));
     CHECK(hardest > 1); /* they met */
   }
-  CHECK(scene_failed(r) == 0);
+  for (int64_t i = 0; i < n; i++) CHECK((r->status[i] & ABUT_ENV_FROZEN) == 0);
   scene_run_free(r);
   abut_model_destroy(model);
   free(q0);
@@ -91,6 +91,16 @@ TEST(collisions_conserve_linear_momentum_vertex_friction) {
 
 /* ---------------------------------------------------------------------------------------- pair by pair */
 
+/* Pairs that the broad phase wants and that have no plane yet. */
+static void take_pairs(worker *w) {
+  lane_group *g = &w->g;
+  for (int32_t i = 0; i < g->capacity; i++) g->slot_new[i] = 0;
+  for (int32_t i = 0; i < w->batch->model->npair; i++)
+    if ((g->pair_want[i] & 1) && g->pair_slot[i] < 0) slot_acquire(w, i, 1, 1);
+  slots_order(w);
+  w->batch->kernels->start(&w->batch->params, g);
+}
+
 /* Runs the stages of one step of one environment to convergence and stays there, so that the test can look at
  * what every pair gave to its two bodies. */
 static int solve_step(worker *w, const double *qpos, const double *qvel) {
@@ -104,21 +114,19 @@ static int solve_step(worker *w, const double *qpos, const double *qvel) {
   g->live = 1;
   k->begin(p, g);
   k->boxes(p, g, 0);
-  for (int32_t i = 0; i < b->model->npair; i++)
-    if (g->pair_want[i] & 1) slot_acquire(w, i, 1, 1);
-  slots_order(w);
-  k->start(p, g);
+  take_pairs(w);
   k->friction(p, g);
-  for (int it = 0; it < 100; it++) {
+  for (int it = 0, spare = 4; it < 300; it++) {
     k->evaluate(p, g, 0);
-    if (g->converged & 1) return 1;
+    if ((g->converged & 1) || spare == 0) return 1;
     k->direction(p, g);
-    for (int half = 0; half < 60; half++) {
-      k->try_(p, g);
-      if (g->leaving & 1) return 0; /* a start is chosen that stays within its boxes */
-      if (g->accepted & 1) break;
-    }
-    k->accept(p, g);
+    spare -= g->exhausted & 1; /* bodies lie still but for rounding: a few more rounds for planes and slip */
+    do k->try_(p, g);
+    while (!((g->accepted | g->leaving) & 1) && lane_get(w, p->at.step, 0) > 1e-15);
+    if (g->accepted & 1) k->accept(p, g);
+    if (!(g->leaving & 1)) continue;
+    k->boxes(p, g, 1);
+    take_pairs(w);
   }
   return 0;
 }
@@ -129,22 +137,6 @@ static void slot_values(const worker *w, int32_t slot, int32_t field, int n, dou
 }
 static void work_values(const worker *w, int32_t field, int n, double *out) {
   for (int i = 0; i < n; i++) out[i] = lane_get(w, field + i, 0);
-}
-
-/* Forces and moments about the world's origin of one part of a pair, both bodies together and their size. */
-typedef struct wrench_sum {
-  double force[3], moment[3], force_size, moment_size;
-} wrench_sum;
-
-static void add_force(wrench_sum *s, const double x[3], const double f[3], double lever) {
-  double m[3];
-  vec3_cross(x, f, m);
-  for (int c = 0; c < 3; c++) {
-    s->force[c] += f[c];
-    s->moment[c] += m[c];
-  }
-  s->force_size += vec3_norm(f);
-  s->moment_size += lever * vec3_norm(f);
 }
 
 /* Values of a lagged point: see fields.def, point_t. */
@@ -167,6 +159,24 @@ static rub_frame slot_frame(const worker *w, int32_t slot) {
   memcpy(f.c, v + 3, sizeof f.c);
   f.weight = v[6];
   return f;
+}
+
+/* Forces and moments of one part of a pair about the middle of its contact, both bodies together and their
+ * size. */
+typedef struct wrench_sum {
+  double force[3], moment[3], force_size, moment_size;
+} wrench_sum;
+
+static void add_force(wrench_sum *s, const rub_frame *about, const double x[3], const double f[3],
+                      double lever) {
+  double m[3], arm[3] = {x[0] - about->c[0], x[1] - about->c[1], x[2] - about->c[2]};
+  vec3_cross(arm, f, m);
+  for (int c = 0; c < 3; c++) {
+    s->force[c] += f[c];
+    s->moment[c] += m[c];
+  }
+  s->force_size += vec3_norm(f);
+  s->moment_size += lever * vec3_norm(f);
 }
 
 /* Where a body carries a world point of the step's start. */
@@ -205,8 +215,8 @@ static void friction_wrenches(const worker *w, int32_t slot, wrench_sum *lagged,
         f[c] = size * (r[0] * frame.axis[0][c] + r[1] * frame.axis[1][c]);
         to[c] += y[c];
       }
-      add_force(lagged, y, f, scale);
-      add_force(moved, to, f, scale);
+      add_force(lagged, &frame, y, f, scale);
+      add_force(moved, &frame, to, f, scale);
     }
   }
 }
@@ -215,29 +225,42 @@ static void friction_wrenches(const worker *w, int32_t slot, wrench_sum *lagged,
 static wrench_sum total_wrench(const worker *w, int32_t slot) {
   const step_params *p = &w->batch->params;
   const pair_info *pair = &p->pairs[w->g.slot_pair[slot]];
+  rub_frame frame = slot_frame(w, slot);
   wrench_sum sum = {0};
   for (int j = 0; j < 2; j++) {
     double f[3], phi[9], x[3];
     slot_values(w, slot, p->slot_at.force + 3 * j, 3, f);
     slot_values(w, slot, p->slot_at.phi + 9 * j, 9, phi);
     work_values(w, p->at.xpos + 3 * pair->side[j].body, 3, x);
-    add_force(&sum, x, f, p->body_radius[pair->side[j].body]);
+    add_force(&sum, &frame, x, f, p->body_radius[pair->side[j].body]);
     double own[3] = {phi[7] - phi[5], phi[2] - phi[6], phi[3] - phi[1]};
     for (int c = 0; c < 3; c++) sum.moment[c] += own[c];
   }
   return sum;
 }
 
-/* Returns 1 if the pair is in contact. */
+/* Torque of the spin floor, by which a pair of single points resists its plane's spin (docs/contact.md). */
+static double floor_torque(const worker *w, int32_t slot) {
+  const step_params *p = &w->batch->params;
+  double z[3], r0 = p->spin_radius;
+  slot_values(w, slot, p->slot_at.motion, 3, z);
+  return slot_frame(w, slot).weight / p->dt * r0 * r0 * z[2] /
+         sqrt(r0 * r0 * z[2] * z[2] + p->slip * p->slip);
+}
+
+/* Returns 1 if the pair is in contact. Moments of friction, at the lagged points, leave the floor's torque
+ * alone. */
 static int check_pair(const worker *w, int32_t slot) {
   wrench_sum all = total_wrench(w, slot), lagged = {0}, moved = {0};
-  if (all.force_size < 1e-3) return 0;
+  if (all.force_size < 2) return 0; /* below 1 N on either body rounding is more than 1e-9 */
   friction_wrenches(w, slot, &lagged, &moved);
-  CHECK(lagged.force_size > 1e-3 * all.force_size); /* friction at work */
+  if (lagged.force_size < 0.2) return 0;
+  double floor = floor_torque(w, slot);
+  rub_frame frame = slot_frame(w, slot);
   for (int c = 0; c < 3; c++) {
     CHECK_NEAR(all.force[c], 0, 1e-9 * all.force_size);
     CHECK_NEAR(lagged.force[c], 0, 1e-9 * all.force_size);
-    CHECK_NEAR(lagged.moment[c], 0, 1e-9 * all.moment_size);
+    CHECK_NEAR(lagged.moment[c] - floor * frame.axis[2][c], 0, 1e-9 * all.moment_size);
     CHECK_NEAR(all.moment[c] - moved.moment[c], 0, 1e-9 * all.moment_size);
   }
   return 1;
@@ -268,10 +291,14 @@ static void check_pairs(abut_options options) {
   abut_model_destroy(model);
 }
 
-TEST(forces_of_a_pair_are_equal_and_opposite_local) { check_pairs(collision_options(1)); }
-
-TEST(forces_of_a_pair_are_equal_and_opposite_inverse) {
+/* Positions are rounded to eps |x|, friction to that over slip velocity times dt: a larger one leaves room
+ * below 1e-9. */
+static abut_options pair_options(int32_t contact) {
   abut_options o = collision_options(1);
-  o.contact = ABUT_CONTACT_INVERSE;
-  check_pairs(o);
+  o.contact = contact;
+  o.slip_velocity = 3e-3;
+  return o;
 }
+
+TEST(forces_of_a_pair_are_equal_and_opposite_local) { check_pairs(pair_options(ABUT_CONTACT_LOCAL)); }
+TEST(forces_of_a_pair_are_equal_and_opposite_inverse) { check_pairs(pair_options(ABUT_CONTACT_INVERSE)); }
