@@ -171,7 +171,7 @@ static int make_edges(problem *p, abut_options o) { /* two boxes edge on edge, 1
   ball.damping = 1;
   add_joint(b, ball);
   add_geom(b, low, ABUT_GEOM_BOX, 0.3, 0.1, 0.1, 0.8);
-  add_free(b, 0, 0, 0.2 * sqrt(2) + 4e-4, ABUT_GEOM_BOX, 0.3, 0.1, 0.1, 0.6);
+  add_free(b, 0, 0, 0.2 * sqrt(2) + 8e-4, ABUT_GEOM_BOX, 0.3, 0.1, 0.1, 0.6);
   if (!finish(p, "edges", b, o, 8)) return 0;
   turn_start(p, 0, M_PI / 4, 0, 0);
   turn_start(p, 7, 0, 0, 1e-3);

@@ -2,9 +2,9 @@
  *
  *   begin      poses at q and q-, boxes, the pair list, first planes of new pairs, lagged friction
  *   evaluate   energy, gradient, Hessian with planes eliminated; lanes within tolerance are finished
- *   direction  factor, solve, steps of planes, longest feasible step
- *   try        trial energy and certificate, halved until accepted
- *   finish     velocity, outputs, and on to the next step of the same environment, or to the next environment
+ *   direction  factor, solve, steps of planes, longest feasible step; where H is indefinite, evaluate again
+ * first try        trial energy and certificate, halved until accepted finish     velocity, outputs, and on
+ * to the next step of the same environment, or to the next environment
  *
  * Every environment is a small state machine that runs through these stages on its own clock: lanes of a
  * group share the instruction stream, not the step. A lane that converges early starts its next step while
@@ -331,6 +331,16 @@ static uint32_t search(worker *w, uint32_t lanes) {
   return open;
 }
 
+/* A step for the lanes in flight. Where H is indefinite, evaluates again with contact terms made convex. */
+static void find_direction(worker *w) {
+  const abut_kernels *k = w->batch->kernels;
+  const step_params *p = &w->batch->params;
+  k->direction(p, &w->g);
+  if (!w->g.indefinite) return;
+  k->evaluate(p, &w->g, 0);
+  k->direction(p, &w->g);
+}
+
 /* The calling thread's worker reports about ten times a second. */
 static void progress_report(const worker *w, program_io *io) {
   if (!io->progress || w != io->batch->workers) return;
@@ -395,7 +405,7 @@ void program_run(worker *w, program_io *io) {
     stuck = 0;
     if (!newton) continue;
     w->g.live = newton;
-    k->direction(p, &w->g);
+    find_direction(w);
     uint32_t exhausted = w->g.exhausted & newton;
     newton &= ~exhausted;
     if (exhausted) begin |= finish_steps(w, io, exhausted);

@@ -9,7 +9,7 @@
 enum { ROUNDS = 20, SWEEPS = 400 };
 
 /* Gaps below this part of gap0 count as touching; larger ones are a state that somebody chose. */
-#define TOUCHING 1e-3
+#define TOUCHING 0.1
 
 typedef struct rows {
   int32_t n, cap, nv;

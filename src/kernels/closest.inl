@@ -201,13 +201,6 @@ FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, m
     last = sel(back, last, decrement);
     *converged = mask_or(*converged, mask_and(live, near));
     plane_state q = plane_move(br, from, plane_frame(from.u), kept, step);
-    if (np ==
-        4) { /* turning shortens 1 - |n| beyond the linear limit; a last step is not judged, so it must not */
-      mask spent = mask_and(near, lt(q.sigma, K(0.1) * from.sigma));
-      q.u = vec_sel(spent, from.u, q.u);
-      q.e = sel(spent, from.e, q.e);
-      q.sigma = sel(spent, from.sigma, q.sigma);
-    }
     p->u = vec_sel(live, q.u, p->u);
     p->e = sel(live, q.e, p->e);
     p->sigma = sel(live, q.sigma, p->sigma);

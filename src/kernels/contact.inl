@@ -78,6 +78,29 @@ FN void pair_rank1(pair_block *b, int both, real c, row12 r) {
   b->vv = mat_add(b->vv, outer(cv, r.v[1]));
 }
 
+/* rows := L^-1 D rows */
+FN void rows_solve_lower(int n, const real *l, const real *d, int sides, row12 *rows) {
+  for (int i = 0; i < n; i++) {
+    row12 r = rows[i];
+    for (int j = 0; j < sides; j++) {
+      r.w[j] = scale(d[i], r.w[j]);
+      r.v[j] = scale(d[i], r.v[j]);
+    }
+    for (int m = 0; m < i; m++) {
+      real c = -l[i * (i + 1) / 2 + m];
+      for (int j = 0; j < sides; j++) {
+        r.w[j] = axpy(c, rows[m].w[j], r.w[j]);
+        r.v[j] = axpy(c, rows[m].v[j], r.v[j]);
+      }
+    }
+    real c = inverse(l[i * (i + 1) / 2 + i]);
+    for (int j = 0; j < sides; j++) {
+      rows[i].w[j] = scale(c, r.w[j]);
+      rows[i].v[j] = scale(c, r.v[j]);
+    }
+  }
+}
+
 /* Eliminates n unknowns: factors K, turns g and B into L^-1 D g and L^-1 D B, stores them for the back
  * substitution, subtracts their products from block and pull. rows: L (nl entries), D (nd), g (nd), B
  * as fields.def lays them out. */
@@ -88,24 +111,8 @@ FN void eliminate(int n, int nl, int nd, const real *kk, const real *g, row12 *b
   plane_factor(n, kk, l, d);
   for (int i = 0; i < n; i++) y[i] = g[i];
   plane_solve_lower(n, l, d, y);
+  rows_solve_lower(n, l, d, sides, b);
   for (int i = 0; i < n; i++) {
-    row12 r = b[i];
-    for (int j = 0; j < sides; j++) {
-      r.w[j] = scale(d[i], r.w[j]);
-      r.v[j] = scale(d[i], r.v[j]);
-    }
-    for (int m = 0; m < i; m++) {
-      real c = -l[i * (i + 1) / 2 + m];
-      for (int j = 0; j < sides; j++) {
-        r.w[j] = axpy(c, b[m].w[j], r.w[j]);
-        r.v[j] = axpy(c, b[m].v[j], r.v[j]);
-      }
-    }
-    real c = inverse(l[i * (i + 1) / 2 + i]);
-    for (int j = 0; j < sides; j++) {
-      b[i].w[j] = scale(c, r.w[j]);
-      b[i].v[j] = scale(c, r.v[j]);
-    }
     pair_rank1(block, both, splat(-1), b[i]);
     for (int j = 0; j < sides; j++) {
       pull->w[j] = axpy(-y[i], b[i].w[j], pull->w[j]);
@@ -211,7 +218,29 @@ typedef struct contact_sum {
   row12 pull;
 } contact_sum;
 
-FN void contact_normal(const contact_frame *c, plane_state p, int exact, real *slot_rows, contact_sum *sum) {
+/* A force F that turns with its plane makes H indefinite: with B_F the part of B that is due to it,
+ * elimination takes B_F^T K^-1 B_F, where two points meet about F/gap, from the bodies' tangential block.
+ * Gives `convex` times that back: with 2 the curvature becomes about its absolute value, and a step about a
+ * gap long. */
+FN void contact_convex(const contact_frame *c, const plane_terms *t, plane_state p, mat3 f, const vec3 arm[2],
+                       const real *plane_rows, real convex, contact_sum *sum) {
+  int both = c->pair->side[1].moves, np = plane_unknowns(&c->br);
+  real inv = inverse(plane_length(&c->br, p.sigma)), l[10], d[4];
+  row12 r[4] = {row_zero(), row_zero(), row_zero(), row_zero()};
+  for (int j = 0; j < (both ? 2 : 1); j++) {
+    vec3 f1 = scale(inv, t->f1[j]);
+    real f0 = inv * t->f0[j];
+    row_side(&r[0], j, f, arm[j], vec(zero(), f1.z, -f1.y), vec(f0, zero(), zero()));
+    row_side(&r[1], j, f, arm[j], vec(-f1.z, zero(), f1.x), vec(zero(), f0, zero()));
+  }
+  for (int i = 0; i < np * (np + 1) / 2; i++) l[i] = AT(plane_rows, i);
+  for (int i = 0; i < np; i++) d[i] = AT(plane_rows, 10 + i);
+  rows_solve_lower(np, l, d, both ? 2 : 1, r);
+  for (int i = 0; i < np; i++) pair_rank1(&sum->block, both, convex, r[i]);
+}
+
+FN void contact_normal(const contact_frame *c, plane_state p, int exact, real convex, real *slot_rows,
+                       contact_sum *sum) {
   plane_terms t;
   int half = c->pair->halfspace, both = c->pair->side[1].moves;
   if (half) {
@@ -243,12 +272,13 @@ FN void contact_normal(const contact_frame *c, plane_state p, int exact, real *s
     row12 g = row_zero();
     for (int j = 0; j < (both ? 2 : 1); j++)
       row_side(&g, j, f, arm[j], vec(t.f1[j].y, -t.f1[j].x, zero()), vec(zero(), zero(), t.f0[j]));
-    pair_rank1(&sum->block, both, t.curl, g);
+    pair_rank1(&sum->block, both, sel(gt(convex, zero()), zero(), t.curl), g);
   }
   elem inv_l = c->br.inv_length;
   sum->residual = rmax(rmax(rabs(t.g[0]), rabs(t.g[1])) * inv_l, rabs(t.g[2]));
   if (np == 4) sum->residual = rmax(sum->residual, rabs(t.g[3]) * inv_l);
   eliminate(np, 10, 4, t.k, t.g, rows, both, slot_rows, &sum->block, &sum->pull);
+  if (any(gt(convex, zero()))) contact_convex(c, &t, p, f, arm, slot_rows, convex, sum);
 }
 
 FN void contact_friction(const step_params *k, const contact_frame *c, real *w, real *slots, int s, mask on,
@@ -261,16 +291,23 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
   mat3 f = plane_frame(u);
   friction_terms t = friction_zero();
   row12 rows[3] = {row_zero(), row_zero(), row_zero()};
+  mat3 a[2];
+  vec3 b[2];
   for (int j = 0; j < (half ? 1 : 2); j++) {
     int body = c->pair->side[j].body;
-    mat3 a;
-    vec3 b, arm = sub(c_t, c->x[j]), force;
+    friction_view(f, c_t, get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c->r[j],
+                  c->x[j], &a[j], &b[j]);
+    friction_side_slips(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a[j], b[j],
+                        z, on, &t);
+  }
+  if (!half) friction_spin_terms(k, weight, z[2], SLOT_AT(s, spin_dual), on, exact, &t);
+  real hold = half ? zero() : friction_hold(k, weight, &t);
+  for (int j = 0; j < (half ? 1 : 2); j++) {
+    vec3 arm = sub(c_t, c->x[j]), force;
     mat3 phi;
     block6 block;
-    friction_view(f, c_t, get_mat(&AT(W(xmat_t), 9 * body)), get_vec(&AT(W(xpos_t), 3 * body)), c->r[j],
-                  c->x[j], &a, &b);
-    friction_side_terms(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a, b, z, on,
-                        exact, &t, &t.side[j]);
+    friction_side_terms(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a[j], b[j],
+                        z, hold, exact, &t, &t.side[j]);
     if (j && !both) break;
     friction_world(&t.side[j], f, arm, &force, &phi, &block);
     sum->force[j] = add(sum->force[j], force);
@@ -282,7 +319,6 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     }
   }
   if (!half) {
-    friction_spin_terms(k, weight, z[2], SLOT_AT(s, spin_dual), on, exact, &t);
     elem idt = K(1 / k->dt), inv_l = c->br.inv_length;
     sum->residual = rmax(sum->residual, rmax(rmax(rabs(t.g[0]), rabs(t.g[1])), rabs(t.g[2]) * inv_l) * idt);
     eliminate(3, 6, 3, t.k, t.g, rows, both, SLOT_AT(s, motion_rows), &sum->block, &sum->pull);
@@ -316,7 +352,8 @@ FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
   contact_sum sum = contact_zero();
   plane_state p = c.pair->halfspace ? halfspace_plane(c.pair, get_vec(&AT(SLOT_AT(s, plane), 3)))
                                     : get_plane(SLOT_AT(s, plane));
-  contact_normal(&c, p, exact, SLOT_AT(s, plane_rows), &sum);
+  contact_normal(&c, p, exact, exact ? zero() : sel(on, AT(W(convex), 0), zero()), SLOT_AT(s, plane_rows),
+                 &sum);
   AT(SLOT_AT(s, gap), 0) = sel(on, sum.gap, splat(ELEM_HUGE));
   AT(SLOT_AT(s, low), 0) = sum.low;
   AT(SLOT_AT(s, energy), 0) = sel(on, sum.value, zero());

@@ -25,6 +25,7 @@ typedef struct friction_side {
 typedef struct friction_terms {
   real value;
   real g[3], k[6]; /* z gradient (N s) and Hessian */
+  real lever;      /* sum w |y|^2 */
   friction_side side[2];
 } friction_terms;
 
@@ -104,9 +105,6 @@ FN void friction_point(friction_terms *t, friction_side *q, vec3 y, vec3 to, rea
     q->bz[2][i] = q->bz[2][i] + idt * (y.y * e1[i] - y.x * e2[i]);
   }
   real w1 = d11 * y.y - d12 * y.x, w2 = d12 * y.y - d22 * y.x;
-  t->g[0] = t->g[0] - h1;
-  t->g[1] = t->g[1] - h2;
-  t->g[2] = t->g[2] + h1 * y.y - h2 * y.x;
   t->k[0] = t->k[0] + d11;
   t->k[1] = t->k[1] + d12;
   t->k[2] = t->k[2] + d22;
@@ -119,39 +117,60 @@ FN void friction_point(friction_terms *t, friction_side *q, vec3 y, vec3 to, rea
   q->p2 = axpy(idt * h2, to, q->p2);
 }
 
-/* The dual after slip went from old to r: lambda of the linearised |r| lambda = r, cut to length 1. */
+/* The dual after slip went from old to r: lambda of the linearised |r| lambda = r, cut to length 1. A dual
+ * whose slip has not changed is kept: an iterate may be evaluated twice. */
 FN void friction_dual(real old1, real old2, real r1, real r2, elem e, real *l1, real *l2) {
   real iq = inverse(root(old1 * old1 + old2 * old2 + e * e));
   real along = (old1 * (r1 - old1) + old2 * (r2 - old2)) * iq;
   real a = (r1 - *l1 * along) * iq, b = (r2 - *l2 * along) * iq;
   real cut = inverse(rmax(splat(1), root(a * a + b * b)));
-  *l1 = a * cut;
-  *l2 = b * cut;
+  mask moved = gt(rabs(r1 - old1) + rabs(r2 - old2), zero());
+  *l1 = sel(moved, a * cut, *l1);
+  *l2 = sel(moved, b * cut, *l2);
 }
 
-/* Terms of one side at the iterate; duals of the lanes in `on` are updated. exact: the true Hessian
- * (reverse). */
-FN void friction_side_terms(const step_params *k, real *points, int num, mat3 a, vec3 b, const real *z,
-                            mask on, int exact, friction_terms *t, friction_side *q) {
+/* Slip of one side's points at the iterate, value and z gradient; duals of the lanes in `on` follow. */
+FN void friction_side_slips(const step_params *k, real *points, int num, mat3 a, vec3 b, const real *z,
+                            mask on, friction_terms *t) {
   real idt = splat(K(1 / k->dt));
   elem e = K(k->slip);
   for (int i = 0; i < num; i++) {
     real *point = &AT(points, POINT * i), w = AT(point, 3), r1, r2;
     if (!any(gt(w, zero()))) continue;
+    vec3 y = get_vec(point);
+    friction_slip(y, add(mat_vec(a, y), b), idt, z, &r1, &r2);
+    real l1 = AT(point, 4), l2 = AT(point, 5), rr = r1 * r1 + r2 * r2, len = root(rr + e * e),
+         wi = w * inverse(len);
+    friction_dual(AT(point, 6), AT(point, 7), r1, r2, e, &l1, &l2);
+    AT(point, 4) = sel(on, l1, AT(point, 4));
+    AT(point, 5) = sel(on, l2, AT(point, 5));
+    AT(point, 6) = sel(on, r1, AT(point, 6));
+    AT(point, 7) = sel(on, r2, AT(point, 7));
+    t->value = t->value + w * rr * inverse(len + e);
+    t->g[0] = t->g[0] - wi * r1;
+    t->g[1] = t->g[1] - wi * r2;
+    t->g[2] = t->g[2] + wi * (r1 * y.y - r2 * y.x);
+    t->lever = t->lever + w * (y.x * y.x + y.y * y.y);
+  }
+}
+
+/* Hessian and forces of one side. exact: the true Hessian (reverse); else that of the duals, with at least
+ * the share `hold` of the majorising one. */
+FN void friction_side_terms(const step_params *k, const real *points, int num, mat3 a, vec3 b, const real *z,
+                            real hold, int exact, friction_terms *t, friction_side *q) {
+  real idt = splat(K(1 / k->dt)), part = splat(1) - hold;
+  elem e = K(k->slip);
+  for (int i = 0; i < num; i++) {
+    const real *point = &AT(points, POINT * i);
+    real w = AT(point, 3), r1, r2;
+    if (!any(gt(w, zero()))) continue;
     vec3 y = get_vec(point), to = add(mat_vec(a, y), b);
     friction_slip(y, to, idt, z, &r1, &r2);
-    real rr = r1 * r1 + r2 * r2, len = root(rr + e * e), il = inverse(len), wi = w * il;
-    real l1 = r1 * il, l2 = r2 * il;
+    real il = inverse(root(r1 * r1 + r2 * r2 + e * e)), wi = w * il, l1 = r1 * il, l2 = r2 * il;
     if (!exact) {
-      l1 = AT(point, 4);
-      l2 = AT(point, 5);
-      friction_dual(AT(point, 6), AT(point, 7), r1, r2, e, &l1, &l2);
-      AT(point, 4) = sel(on, l1, AT(point, 4));
-      AT(point, 5) = sel(on, l2, AT(point, 5));
-      AT(point, 6) = sel(on, r1, AT(point, 6));
-      AT(point, 7) = sel(on, r2, AT(point, 7));
+      l1 = part * AT(point, 4);
+      l2 = part * AT(point, 5);
     }
-    t->value = t->value + w * rr * inverse(len + e);
     friction_point(t, q, y, to, idt, wi * r1, wi * r2, wi * (K(1) - l1 * r1 * il),
                    wi * (K(-0.5) * (l1 * r2 + l2 * r1) * il), wi * (K(1) - l2 * r2 * il));
   }
@@ -159,7 +178,7 @@ FN void friction_side_terms(const step_params *k, real *points, int num, mat3 a,
 
 FN friction_terms friction_zero(void) {
   friction_terms t;
-  t.value = zero();
+  t.value = t.lever = zero();
   for (int i = 0; i < 3; i++) t.g[i] = zero();
   for (int i = 0; i < 6; i++) t.k[i] = zero();
   for (int j = 0; j < 2; j++) {
@@ -185,6 +204,14 @@ FN void friction_spin_terms(const step_params *k, real weight, real omega, real 
   t->value = t->value + weight * r * r / (len + e);
   t->g[2] = t->g[2] + weight * r * il * r0;
   t->k[5] = t->k[5] + weight * il * (K(1) - l * r * il) * (r0 * r0);
+}
+
+/* Where every point slips, z has next to no curvature, and a Newton step of it would be wild. A share of the
+ * majorising Hessian, as large as z's share of unbalanced friction, holds it; both fade together. */
+FN real friction_hold(const step_params *k, real weight, const friction_terms *t) {
+  elem r0 = K(k->spin_radius);
+  real inv = inverse(rmax(weight, splat(ELEM_TINY))), arm = t->lever * inv + r0 * r0;
+  return rmin(splat(1), inv * root(t->g[0] * t->g[0] + t->g[1] * t->g[1] + t->g[2] * t->g[2] * inverse(arm)));
 }
 
 /* The side's terms in world axes about a body origin from which c_t is seen at r. */

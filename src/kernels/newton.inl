@@ -98,9 +98,11 @@ KERNEL real factor(const step_params *k, real *w, const int32_t *envelope, real 
   return relative;
 }
 
-/* Factors H, shifted by multiples of the joints' inertia terms in the lanes (of `live`) where it is not
- * clearly positive definite: like a shorter time step, for this iteration's direction only. */
-KERNEL void factor_positive(const step_params *k, real *w, const int32_t *envelope, mask live) {
+/* Factors H. Returns the lanes (of `live`) in which it is not clearly positive definite and contact is not
+ * yet made convex: these are to be evaluated again, and nothing is factored. Where that was not enough H is
+ * shifted by multiples of the joints' inertia terms: like a shorter time step, for this iteration's direction
+ * only. */
+KERNEL mask factor_positive(const step_params *k, real *w, const int32_t *envelope, mask live) {
   int n = k->model->nv;
   real shift = zero(), smallest;
   for (int i = 0; i < n; i++)
@@ -112,8 +114,11 @@ KERNEL void factor_positive(const step_params *k, real *w, const int32_t *envelo
       *hess_at(W(hess), i, i) = *hess_at(W(hess), i, i) + shift * K(dof_stiffness(k, i));
     }
     open = mask_and(open, mask_not(gt(factor(k, w, envelope, &smallest), splat(K(1e-3)))));
+    mask raw = mask_and(open, le(AT(W(convex), 0), zero()));
+    if (any(raw)) return raw;
     shift = sel(open, rmax(splat(1), K(4) * shift), shift);
   }
+  return mask_none();
 }
 
 /* x := H^-1 x with the factor in place. */

@@ -61,7 +61,7 @@ typedef struct lane_group {
   uint32_t *pair_want; /* broad phase: lanes whose boxes overlap */
   int32_t *envelope;   /* first column of each row of H that may be non-zero */
   uint32_t live;       /* lanes the current stage works for */
-  uint32_t accepted, converged, exhausted, overlap, leaving; /* results of stages */
+  uint32_t accepted, converged, exhausted, indefinite, overlap, leaving; /* results of stages */
 } lane_group;
 
 #endif

@@ -197,10 +197,11 @@ FN int plane_unknowns(const barrier *br) { return br->kind == BARRIER_LOCAL ? 4 
 
 /* Joins two sides into the pair's terms. mu: energy per U. Valid at any plane with positive margins.
  *
- * local: what holds a plane's turn and length is the norm term, whose pull at the optimum is T = sum |f|
- * margin. Away from it (1 - |n| out of reach, say, while points are not) the Hessian can be all but singular
- * and a Newton step wild. Unless `exact`, these two curvatures are kept above half of what they are at the
- * optimum, P' = -T and P'' >= 5 T/reach: a floor that is inactive once the plane is near. */
+ * local: turning n by t at constant |n| bends margins by -y3 t^2/2, so that the curvature of a turn is T =
+ * sum |f| margin but for terms of g, and that of |n| is P'' of its barrier. Away from the optimum (1 - |n|
+ * out of reach, say, while points are not) either can vanish and a Newton step be wild. Unless `exact`, they
+ * are kept above half of what they are at the optimum, T and P'' >= 5 T/reach: floors that are inactive once
+ * the plane is near. */
 FN void plane_join(const barrier *br, const plane_moments *ma, const plane_moments *mb, real e, real sigma,
                    real mu, int exact, plane_terms *t) {
   int local = br->kind == BARRIER_LOCAL;
@@ -217,16 +218,16 @@ FN void plane_join(const barrier *br, const plane_moments *ma, const plane_momen
   t->k[3] = ma->h1.x + mb->h1.x;
   t->k[4] = ma->h1.y + mb->h1.y;
   t->k[5] = ma->h0 + mb->h0;
-  real turn, scale_, fr = ma->fr + mb->fr; /* second derivative of |n| under a turn is 1/s */
+  real turn, scale_, fr = ma->fr + mb->fr;
   t->curl = zero();
   if (local) {
     real p, dp, ddp;
     barrier norm_barrier = {BARRIER_LOCAL, br->reach, 1};
     barrier_at(&norm_barrier, sigma, &p, &dp, &ddp);
-    real pull = dp;
+    real arc = -(ma->f1.z + mb->f1.z);
     if (!exact) {
-      real full = fr - (ma->f1.z + mb->f1.z) - e * t->g[2]; /* T */
-      pull = rmin(dp, K(-0.5) * full);
+      real full = fr + arc - e * t->g[2]; /* T */
+      arc = rmax(arc, K(0.5) * (full - fr));
       ddp = rmax(ddp, full * (K(2.5) / br->reach));
     }
     t->value = mu * (p + ma->value + mb->value);
@@ -235,13 +236,13 @@ FN void plane_join(const barrier *br, const plane_moments *ma, const plane_momen
     t->k[7] = -(ma->h23 + mb->h23);
     t->k[8] = -(ma->h1.z + mb->h1.z);
     t->k[9] = ma->h33 + mb->h33 + ddp;
-    turn = -(pull + fr) / s;
+    turn = arc / s;
     scale_ = mu;
   } else {
     real a = ma->value + mb->value, ia = splat(1) / a;
     real q = root(K(12) * ia), ua = K(1) + q, rt = root(a) + K(3.4641016151377545871); /* sqrt 12 */
     t->value = mu * rt * rt;
-    turn = a - fr;
+    turn = a - fr; /* second derivative of |n| is 1 */
     scale_ = mu * ua;
     t->curl = K(-0.5) * q * ia / ua; /* U_AA / U_A; applied below in units of A, rescaled at the end */
   }
@@ -315,20 +316,20 @@ FN void plane_solve_upper(int np, const real *l, const real *d, real *x) {
   for (int i = 0; i < np; i++) x[i] = x[i] * d[i];
 }
 
-/* Moves a plane by t times a step in plane coordinates: n' = s u + t (e1 d0 + e2 d1 - u d3), o' = s e + t d2.
- * 1 - |n'| is updated without cancellation; beyond the reach a shorter n only costs, and nothing would pull
- * it back. */
+/* Moves a plane by t times a step in plane coordinates. Beyond the reach a shorter n only costs, and nothing
+ * would pull it back: it is made longer again, which makes every margin larger. */
 FN plane_state plane_move(const barrier *br, plane_state p, mat3 f, const real *d, real t) {
   real s = plane_length(br, p.sigma);
-  real cut = zero();
-  if (br->kind == BARRIER_LOCAL) cut = t * d[3];
-  real a = t * d[0], b = t * d[1], along = s - cut, t2 = a * a + b * b;
-  real length = root(along * along + t2);
-  real inv = splat(1) / length;
+  real a = t * d[0], b = t * d[1];
   plane_state q = p;
-  q.u = scale(inv, axpy(a, f.r0, axpy(b, f.r1, scale(along, f.r2))));
+  real inv = splat(1) / root(s * s + a * a + b * b);
+  q.u = scale(inv, axpy(a, f.r0, axpy(b, f.r1, scale(s, f.r2))));
+  if (br->kind == BARRIER_LOCAL) {
+    q.sigma = p.sigma + t * d[3];
+    inv = splat(1) / (splat(1) - q.sigma);
+    q.sigma = rmin(q.sigma, splat(br->reach));
+  }
   q.e = (s * p.e + t * d[2]) * inv;
-  if (br->kind == BARRIER_LOCAL) q.sigma = rmin(p.sigma + cut - t2 / (length + along), splat(br->reach));
   return q;
 }
 

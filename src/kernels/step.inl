@@ -36,6 +36,8 @@ KERNEL void stage_begin(const step_params *k, lane_group *g) {
   integrate(k, W(qpos_t), W(qvel), splat(K(k->dt)), 1, W(qpos_try));
   copy_sel(W(qpos_hat), W(qpos_try), m->nq, live);
   fill(W(arc), nb, zero());
+  AT(W(convex), 0) = sel(live, zero(), AT(W(convex), 0));
+  AT(W(idle), 0) = sel(live, splat(ELEM_HUGE), AT(W(idle), 0));
 }
 
 /* Bounding box of geom i at a body pose. */
@@ -70,8 +72,14 @@ KERNEL void stage_boxes(const step_params *k, lane_group *g, int ahead_is_trial)
     real grow = K(0.125) * AT(W(arc), b) + K(2) * reach + K(0.25) * max_abs(travel);
     vec3 margin = vec(grow, grow, grow);
     real *box = &AT(W(box), 6 * i);
-    put_vec_sel(box, live, sub(vec_min(lo, lo2), margin));
-    put_vec_sel(&AT(box, 3), live, add(vec_max(hi, hi2), margin));
+    lo = sub(vec_min(lo, lo2), margin);
+    hi = add(vec_max(hi, hi2), margin);
+    if (ahead_is_trial) { /* only grow within a step, so that trials cannot leave for ever */
+      lo = vec_min(lo, get_vec(box));
+      hi = vec_max(hi, get_vec(&AT(box, 3)));
+    }
+    put_vec_sel(box, live, lo);
+    put_vec_sel(&AT(box, 3), live, hi);
   }
   for (int p = 0; p < m->npair; p++) {
     const pair_info *pair = &k->pairs[p];
@@ -198,28 +206,30 @@ FN real arc_bound(const step_params *k, const real *w, const real *d, int b) {
 }
 
 /* Factors and solves; the step of every body, bounds of its arcs, steps of planes and friction motion, and
- * the longest step that keeps every margin positive to first order. Sets g->exhausted where the step is below
- * what the poses can represent: nothing is left to gain, whatever the tolerance. */
+ * the longest step that keeps every margin positive to first order. Sets g->indefinite, and does no more,
+ * where contact terms must be made convex first; g->exhausted where nothing is left to gain but rounding,
+ * whatever the tolerance. */
 KERNEL void stage_direction(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   real *x = W(rhs), slope = zero();
-  factor_positive(k, w, g->envelope, live);
+  mask indefinite = factor_positive(k, w, g->envelope, live);
+  AT(W(convex), 0) = sel(indefinite, splat(2), AT(W(convex), 0));
+  g->indefinite = bits_from_mask(indefinite);
+  if (g->indefinite) return;
   copy_sel(W(grad), x, m->nv,
            mask_from_bits(ALL_LANES)); /* the gradient has served; keep the right-hand side */
   solve(k, w, g->envelope, x);
   for (int d = 0; d < m->nv; d++) slope = slope - AT(W(grad), d) * AT(x, d);
-  mask exhausted = live;
+  mask still = live;
   for (int b = 0; b < m->nbody; b++) {
     twist6 t = body_step(k, w, x, b);
     real rho = splat(K(k->body_radius[b])), size = rho + max_abs(get_vec(&AT(W(xpos), 3 * b)));
-    exhausted = mask_and(exhausted, le(max_abs(t.v) + rho * max_abs(t.w), K(16) * K(ELEM_EPS) * size));
-    exhausted =
-        mask_and(exhausted, le(max_abs(t.w), splat(K(16) * K(ELEM_EPS)))); /* rho is 0 without points */
+    still = mask_and(still, le(max_abs(t.v) + rho * max_abs(t.w), K(16) * K(ELEM_EPS) * size));
+    still = mask_and(still, le(max_abs(t.w), splat(K(16) * K(ELEM_EPS)))); /* rho is 0 without points */
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
     AT(W(arc), b) = arc_bound(k, w, x, b);
   }
-  g->exhausted = bits_from_mask(exhausted);
   real turn = splat(K(1e-30));
   for (int b = 0; b < m->nbody; b++) turn = rmax(turn, max_abs(get_vec(&AT(W(body_step), 6 * b))));
   AT(W(step), 0) = rmin(splat(1), splat(1) / turn); /* no body turns by more than about a radian at once */
@@ -236,6 +246,13 @@ KERNEL void stage_direction(const step_params *k, lane_group *g) {
     slope = slope - sel(on, aux, zero());
   }
   AT(W(slope), 0) = slope;
+  /* where neither the energy nor a pose tells any more, Newton goes on as long as it improves the gradient */
+  mask flat = mask_and(gt(slope, -K(ELEM_EPS) * rabs(AT(W(energy), 0))), le(AT(W(convex), 0), zero()));
+  mask idle = mask_or(still, flat);
+  real residual = AT(W(residual), 0);
+  mask stalled = mask_and(idle, gt(residual, K(0.5) * AT(W(idle), 0)));
+  AT(W(idle), 0) = sel(live, sel(idle, residual, splat(ELEM_HUGE)), AT(W(idle), 0));
+  g->exhausted = bits_from_mask(mask_and(live, stalled));
 }
 
 /* Trial point at the current step length: energy, certificate, whether it leaves the boxes. Sets g->accepted
@@ -267,6 +284,7 @@ KERNEL void stage_try(const step_params *k, lane_group *g) {
   AT(W(energy_try), 0) = energy;
   real e0 = AT(W(energy), 0),
        slack = K(ELEM_EPS) * (K(256) * (rabs(e0) + rabs(energy)) + K(4) * AT(W(noise), 0));
+  slack = sel(lt(AT(W(idle), 0), splat(ELEM_HUGE)), K(4096) * slack, slack); /* the gradient decides */
   mask clear = gt(AT(W(clear_try), 0), zero());
   mask lower = le(energy, e0 + K(1e-4) * t * AT(W(slope), 0) + slack); /* false for NaN */
   mask good = mask_and(mask_and(live, inside), mask_and(clear, lower));
@@ -280,6 +298,7 @@ KERNEL void stage_try(const step_params *k, lane_group *g) {
 KERNEL void stage_accept(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   copy_sel(W(qpos), W(qpos_try), k->model->nq, live);
+  AT(W(convex), 0) = sel(mask_and(live, ge(AT(W(step), 0), splat(1))), zero(), AT(W(convex), 0));
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
     uint32_t yes = g->slot_on[s] & g->live;
