@@ -18,7 +18,7 @@ static const scene_case cases[] = {
     {"scenes/arm_mesh.abut", 0, {12, 8}, {8, 6}, 0.3, 0.5, 0, 0},
     {"scenes/pile.abut", 14, {8, 2}, {4, 1}, 0.05, 0, 0, 0},
     {"scenes/planks20.abut", 0, {4, 2}, {2, 1}, 0.02, 0, 2e-4, 1e-10},
-    {"scenes/chains4x8.abut", 0, {8, 1}, {3, 1}, 0.2, 0.5, 0, 0},
+    {"scenes/chains4x8.abut", 20, {8, 1}, {3, 1}, 0.2, 0.5, 0, 0},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

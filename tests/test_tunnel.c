@@ -49,7 +49,7 @@ static void check_throws(abut_options options) {
   uint64_t seed = 3;
   for (int64_t i = 0; i < n; i++) throw_cube(&seed, q0 + 7 * i, v0 + 6 * i);
   options.timestep = dt;
-  options.max_iterations = 3000; /* from 2 m away to a plate of 1 mm within one step takes many */
+  options.max_iterations = 3000;
   scene_run *r = scene_rollout(model, options, STEPS, q0, v0, NULL);
   REQUIRE(r);
   int64_t hit = 0, passed = 0, penetrating = 0;

@@ -4,17 +4,21 @@
  *   energy mu min_p U; lengths are divided by L0 before they enter P.
  *
  * Everything is computed in the plane's own frame: origin c (a point near the contact, carried with the
- * plane), axes e1, e2, u with n = s u. In it a point's margin and the margin's derivatives are tiny
- * expressions, a            = s (y3 + e - r)                 (side B: the negative of y3 + e) da / dtwist  =
- * s (y2, -y1, 0; 0, 0, 1)        (twist of the point's body about c: rotation, translation) da / dplane  =
- * (y1, y2, 1, -(y3 - r))         (plane coordinates: n += e1 t1 + e2 t2 - u d, o; see below) so that value,
- * gradients and Hessian follow from a dozen weighted moments per side, whatever the point count.
+ * plane), axes e1, e2, u with n = s u. In it a point's margin and the margin's derivatives are tiny:
  *
- * Plane coordinates, in this order: t1, t2 (turn n), o (shift), d (shorten n; d sigma = +d).
- *   local    4 unknowns; sigma = 1 - |n| is carried itself, since 1 - |n| would cancel (docs/contact.md).
- *   inverse  3 unknowns: |n| = k is eliminated in closed form, U = (sqrt 12 + sqrt A)^2 with A the sum over
- * unit planes, stretched by |n| so that it stays a function of the affine chart n = u + e1 t1 + e2 t2.
- *   half-space: none; the geom's own plane separates. */
+ *   a            = s (y3 + e - r)             (side B: the negative of y3 + e)
+ *   da / dtwist  = s (y2, -y1, 0; 0, 0, 1)    (twist of the point's body about c: rotation, translation)
+ *   da / dplane  = (y1, y2, 1, -(y3 - r))
+ *
+ * so that all derivatives follow from a dozen weighted moments per side, whatever the point count.
+ *
+ * Plane coordinates, in this order: t1, t2 turn n (by t/s towards e1, e2), o shifts, d shortens n.
+ *
+ *   local       4 unknowns; sigma = 1 - |n| is carried itself, since 1 - |n| would cancel, and n turns at
+ *               constant length: in the chart n + t a turn would use up sigma by t^2/2.
+ *   inverse     3 unknowns: |n| is eliminated in closed form, U = (sqrt 12 + sqrt A)^2 with A the sum over
+ *               unit planes, times |n| so that it is a function of the chart n = u + e1 t1 + e2 t2.
+ *   half-space  none; the geom's own plane separates. */
 
 enum { BARRIER_LOCAL = 0, BARRIER_INVERSE = 1 };
 

@@ -5,8 +5,8 @@ enum { BODIES = 6 };
 
 /* Boxes, spheres, capsules and a lopsided mesh that fly into each other. */
 static abut_model *cloud(void) {
-  static const double rock[] = {-0.09, -0.08, -0.07, 0.12, -0.06, -0.05, 0.02, 0.13,
-                                -0.06, 0.01,  0.02,  0.16, -0.1,  0.06,  0.05};
+  __attribute__((unused)) static const double rock[] = {-0.09, -0.08, -0.07, 0.12, -0.06, -0.05, 0.02, 0.13,
+                                                        -0.06, 0.01,  0.02,  0.16, -0.1,  0.06,  0.05};
   abut_builder *b = scene_begin(0);
   if (!b) return NULL;
   int32_t body[BODIES];
@@ -14,7 +14,11 @@ static abut_model *cloud(void) {
   scene_geom(b, body[0], ABUT_GEOM_BOX, 0.1, 0.08, 0.12);
   scene_geom(b, body[1], ABUT_GEOM_SPHERE, 0.1, 0, 0);
   scene_geom(b, body[2], ABUT_GEOM_CAPSULE, 0.06, 0.1, 0);
+#ifdef ABUT_HAVE_QHULL
   scene_mesh(b, body[3], rock, 5);
+#else
+  scene_geom(b, body[3], ABUT_GEOM_BOX, 0.1, 0.09, 0.08);
+#endif
   scene_geom(b, body[4], ABUT_GEOM_CYLINDER, 0.08, 0.1, 0);
   scene_geom(b, body[5], ABUT_GEOM_BOX, 0.07, 0.11, 0.09);
   return scene_finish(b);
