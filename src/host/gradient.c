@@ -57,27 +57,32 @@ static char *row_of(const abut_batch *b, const abut_tensor *t, int64_t row, int6
   return (char *)t->data + t->byte_offset + (size_t)(row * n) * elem_size(b);
 }
 
-/* Field of a lane := sum of rows first..last of a cotangent (0 if it is not given). */
+/* Field of a lane := (add: +=) sum of rows first..last of a cotangent. */
 static void load_sum(worker *w, int lane, int32_t field, const abut_tensor *t, int64_t first, int64_t last,
                      int32_t n, int add) {
   const abut_batch *b = w->batch;
+  if (first == last && !add) {
+    lane_load(w, field, lane, n, row_of(b, t, first, n));
+    return;
+  }
   for (int32_t i = 0; i < n; i++) {
     double sum = add ? lane_get(w, field + i, lane) : 0;
-    for (int64_t r = first; t && r <= last; r++) sum += elem_get(b, row_of(b, t, r, n), i);
+    for (int64_t r = first; r <= last; r++) sum += elem_get(b, row_of(b, t, r, n), i);
     lane_set(w, field + i, lane, sum);
   }
 }
 
-/* Cotangents of the outputs at moments first..last (several only after an environment froze). */
+/* Cotangents of the outputs at moments first..last (several only after an environment froze). Those that are
+ * not given stay at zero. */
 static void load_moments(worker *w, const reverse_io *io, int lane, int64_t first, int64_t last) {
   const abut_batch *b = w->batch;
   const abut_vjp_args *a = io->args;
   const work_layout *at = &b->params.at;
   int64_t row = w->env[lane] * (b->tape.nstep + 1);
   const abut_model *m = b->model;
-  load_sum(w, lane, at->bar_out_qpos, a->qpos, row + first, row + last, m->nq, 0);
-  load_sum(w, lane, at->bar_out_xpos, a->xpos, row + first, row + last, 3 * m->nbody, 0);
-  load_sum(w, lane, at->bar_out_xquat, a->xquat, row + first, row + last, 4 * m->nbody, 0);
+  if (a->qpos) load_sum(w, lane, at->bar_out_qpos, a->qpos, row + first, row + last, m->nq, 0);
+  if (a->xpos) load_sum(w, lane, at->bar_out_xpos, a->xpos, row + first, row + last, 3 * m->nbody, 0);
+  if (a->xquat) load_sum(w, lane, at->bar_out_xquat, a->xquat, row + first, row + last, 4 * m->nbody, 0);
   if (a->qvel) load_sum(w, lane, at->bar_qvel, a->qvel, row + first, row + last, m->nv, 1);
 }
 
@@ -93,6 +98,9 @@ static int fetch(worker *w, reverse_io *io, int lane) {
   if (env >= b->options.nenv || io->stop) return 0;
   w->env[lane] = env;
   w->step[lane] = b->tape.done[env] - 1;
+  load_zero(w, lane, at->bar_out_qpos, m->nq);
+  load_zero(w, lane, at->bar_out_xpos, 3 * m->nbody);
+  load_zero(w, lane, at->bar_out_xquat, 4 * m->nbody);
   load_zero(w, lane, at->bar_qpos, m->nv);
   load_zero(w, lane, at->bar_qvel, m->nv);
   load_zero(w, lane, at->bar_gravity, 3);
@@ -130,15 +138,12 @@ static void load_start(worker *w, int lane) {
     record_load(w, lane, &t->steps, row - n);
 }
 
-/* Pairs that joined during the step have no plane yet. */
-static void acquire_late(worker *w, int lane) {
+/* Asks for the pairs of the lane's step. One that joined in its middle is out of reach at its start. */
+static void want_pairs(worker *w, int lane) {
   const abut_batch *b = w->batch;
   const contact_record *r = &b->tape.steps;
   int64_t row = w->step[lane] * b->options.nenv + w->env[lane];
-  for (int32_t i = 0; i < r->count[row]; i++) {
-    int32_t pair = r->pair[row * b->capacity + i], s = w->g.pair_slot[pair];
-    if (s < 0 || !(w->g.slot_on[s] & (1u << lane))) slot_acquire(w, pair, 1u << lane, 1);
-  }
+  for (int32_t i = 0; i < r->count[row]; i++) w->g.pair_want[r->pair[row * b->capacity + i]] |= 1u << lane;
 }
 
 /* Recorded end of the step, and the cotangents of what it returned. */
@@ -152,13 +157,12 @@ static void load_end(worker *w, const reverse_io *io, int lane) {
   record_load(w, lane, &t->steps, row);
   int64_t last = step == t->done[env] - 1 ? t->nstep : step + 1;
   load_moments(w, io, lane, step + 1, last);
-  for (int32_t i = 0; i < w->g.nslot; i++) {
+  const abut_tensor *f = io->args->contact_force;
+  for (int32_t i = 0; f && i < w->g.nslot; i++) {
     int32_t s = w->g.order[i];
-    const abut_tensor *f = io->args->contact_force;
-    for (int c = 0; c < 3; c++) {
-      double x = f ? elem_get(b, row_of(b, f, (env * t->nstep + step) * npair + w->g.slot_pair[s], 3), c) : 0;
-      elem_put(b, slot_field(w, s, b->params.slot_at.bar_contact + c), lane, x);
-    }
+    const char *force = row_of(b, f, (env * t->nstep + step) * npair + w->g.slot_pair[s], 3);
+    for (int c = 0; c < 3; c++)
+      elem_put(b, slot_field(w, s, b->params.slot_at.bar_contact + c), lane, elem_get(b, force, c));
   }
 }
 
@@ -198,15 +202,15 @@ static void store_end(worker *w, reverse_io *io, int lane) {
   w->g.live = 1u << lane;
   b->kernels->reverse_start(&b->params, &w->g);
   if (!start_is_finite(w, lane)) {
-    load_zero(w, lane, at->bar_out_qpos, m->nq);
+    load_zero(w, lane, at->qpos_try, m->nq);
     load_zero(w, lane, at->bar_qvel, m->nv);
   }
   const struct {
     const abut_tensor *t;
     int32_t field, n;
-  } list[] = {{a->qpos0, at->bar_out_qpos, m->nq}, {a->qvel0, at->bar_qvel, m->nv},
-              {a->gravity, at->bar_gravity, 3},    {a->friction, at->bar_friction, m->ngeom},
-              {a->mass, at->bar_mass, m->nbody},   {a->stiffness, at->bar_stiffness, 1}};
+  } list[] = {{a->qpos0, at->qpos_try, m->nq},   {a->qvel0, at->bar_qvel, m->nv},
+              {a->gravity, at->bar_gravity, 3},  {a->friction, at->bar_friction, m->ngeom},
+              {a->mass, at->bar_mass, m->nbody}, {a->stiffness, at->bar_stiffness, 1}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++)
     if (list[i].t) lane_store(w, list[i].field, lane, list[i].n, row_of(b, list[i].t, env, list[i].n));
   w->env[lane] = -1;
@@ -219,18 +223,15 @@ static void step_back(worker *w, const reverse_io *io, uint32_t lanes) {
   slots_release(w, ~0u);
   for (int lane = 0; lane < k->lanes; lane++)
     if (lanes & (1u << lane)) load_start(w, lane);
+  memset(w->g.pair_want, 0, (size_t)w->batch->model->npair * sizeof *w->g.pair_want);
+  for (int lane = 0; lane < k->lanes; lane++)
+    if (lanes & (1u << lane)) want_pairs(w, lane);
+  pairs_update(w, lanes, 1);
   slots_order(w);
   w->g.live = lanes;
   k->begin(p, &w->g);
-  k->boxes(p, &w->g, 0);
-  pairs_update(w, lanes, 1);
   k->start(p, &w->g);
   k->friction(p, &w->g);
-  for (int32_t s = 0; s < w->g.capacity; s++) w->g.slot_new[s] = 0;
-  for (int lane = 0; lane < k->lanes; lane++)
-    if (lanes & (1u << lane)) acquire_late(w, lane);
-  slots_order(w);
-  k->start(p, &w->g);
   for (int lane = 0; lane < k->lanes; lane++)
     if (lanes & (1u << lane)) load_end(w, io, lane);
   w->g.live = lanes;
@@ -240,6 +241,9 @@ static void step_back(worker *w, const reverse_io *io, uint32_t lanes) {
 
 static void reverse_run(worker *w, reverse_io *io) {
   const abut_kernels *k = w->batch->kernels;
+  for (int32_t s = 0; s < w->g.capacity; s++)
+    for (int i = 0; i < 3 * k->lanes; i++)
+      elem_put(w->batch, slot_field(w, s, w->batch->params.slot_at.bar_contact), i, 0);
   for (;;) {
     uint32_t lanes = 0;
     for (int lane = 0; lane < k->lanes; lane++) {

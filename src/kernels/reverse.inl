@@ -494,7 +494,7 @@ KERNEL void stage_reverse(const step_params *k, lane_group *g) {
 }
 
 /* Start of the rollout for the lanes in live: adds the cotangents of its outputs at index 0, then turns
- * bar_qpos from Newton's coordinates into components of qpos (into bar_out_qpos). */
+ * bar_qpos from Newton's coordinates into components of qpos (into qpos_try). */
 KERNEL void stage_reverse_start(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
@@ -505,10 +505,10 @@ KERNEL void stage_reverse_start(const step_params *k, lane_group *g) {
   for (int j = 0; j < m->njnt; j++) {
     int qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j], type = m->jnt_type[j];
     int axes = type == ABUT_JOINT_BALL ? 0 : type == ABUT_JOINT_FREE ? 3 : 1;
-    for (int i = 0; i < axes; i++) AT(W(bar_out_qpos), qa + i) = AT(W(bar_qpos), da + i);
+    for (int i = 0; i < axes; i++) AT(W(qpos_try), qa + i) = AT(W(bar_qpos), da + i);
     if (!joint_turns(type)) continue;
     quat q = get_quat(&AT(W(qpos_t), qa + axes)), b = quat_make(zero(), get_vec(&AT(W(bar_qpos), da + axes)));
     quat out = quat_mul(b, q); /* dq = (0, d) q / 2, and |dq| = |d| / 2 */
-    put_quat(&AT(W(bar_out_qpos), qa + axes), quat_make(K(2) * out.w, scale(splat(2), quat_vec(out))));
+    put_quat(&AT(W(qpos_try), qa + axes), quat_make(K(2) * out.w, scale(splat(2), quat_vec(out))));
   }
 }
