@@ -44,7 +44,7 @@ FN mask contact_unsettled(const step_params *k, const real *slots, int s, int pa
   const real *y = &AT(SLOT_AT(s, plane_rows), 14);
   real fall = zero();
   for (int i = 0; i < (k->barrier == BARRIER_LOCAL ? 4 : 3); i++) fall = fall + AT(y, i) * AT(y, i);
-  mask loose = gt(fall, K(1e-16) * AT(SLOT_AT(s, energy), 0));
+  mask loose = gt(fall, K(1e-12) * AT(SLOT_AT(s, energy), 0));
   return mask_and(on, mask_and(loose, lt(zero(), splat(K(!k->pairs[pair_id].halfspace)))));
 }
 
