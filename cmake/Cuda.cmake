@@ -1,4 +1,4 @@
-# Cuda.cmake: compiles every kernel body with nvcc, once per architecture. A warning or a register spill fails the
+# Cuda.cmake: compiles every kernel body with nvcc, once per architecture and real type. A warning or a register spill fails the
 # build. nvcc is called directly, so that CMake needs no CUDA language where there is none.
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
@@ -25,16 +25,19 @@ if(NVCC AND cuda_source)
       message(WARNING "${NVCC} does not know ${architecture}: kernels are not compiled for it")
       continue()
     endif()
-    set(cubin ${PROJECT_BINARY_DIR}/cuda/${architecture}.cubin)
-    add_custom_command(
-      OUTPUT ${cubin}
-      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
-      COMMAND ${NVCC} -cubin -arch=${architecture} ${cuda_flags} -MD -MF ${cubin}.d -o ${cubin} ${cuda_source}
-      DEPENDS ${cuda_source}
-      DEPFILE ${cubin}.d
-      COMMENT "Compiling kernels for ${architecture}"
-      VERBATIM)
-    list(APPEND cubins ${cubin})
+    foreach(bits 64 32)
+      set(cubin ${PROJECT_BINARY_DIR}/cuda/${architecture}_f${bits}.cubin)
+      add_custom_command(
+        OUTPUT ${cubin}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
+        COMMAND ${NVCC} -cubin -arch=${architecture} -DABUT_REAL=${bits} ${cuda_flags} -MD -MF ${cubin}.d -o ${cubin}
+                ${cuda_source}
+        DEPENDS ${cuda_source}
+        DEPFILE ${cubin}.d
+        COMMENT "Compiling f${bits} kernels for ${architecture}"
+        VERBATIM)
+      list(APPEND cubins ${cubin})
+    endforeach()
   endforeach()
   add_custom_target(abut_cuda ALL DEPENDS ${cubins})
 endif()

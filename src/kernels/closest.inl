@@ -77,11 +77,13 @@ FN closest closest_points(const point_set *sa, const point_set *sb, mat3 ra, vec
   real vv = dot(v, v);
   closest best = {vec(zero(), zero(), splat(1)), vec_zero(), vec_zero(), splat(-ELEM_HUGE), zero(), zero()};
   mask live = on;
+  mat3 r[2] = {ra, rb};
   for (int round = 0; round < cap && any(live); round++) {
+    IN_MEMORY(r);
     real length = root(vv);
     mask sane = gt(length, splat(K(1e-15)));
     vec3 d = vec_sel(sane, scale(splat(1) / sel(sane, length, splat(1)), v), best.u);
-    support s = closest_support(sa, sb, ra, xa, rb, xb, d);
+    support s = closest_support(sa, sb, r[0], xa, r[1], xb, d);
     vec3 w = sub(s.a, s.b);
     real gap = dot(d, w);
     mask better = mask_and(live, gt(gap, best.gap));
@@ -92,6 +94,7 @@ FN closest closest_points(const point_set *sa, const point_set *sb, mat3 ra, vec
     best.distance = sel(live, length, best.distance);
     best.iterations = best.iterations + sel(live, splat(1), zero());
     live = mask_and(live, mask_and(sane, lt(best.gap, enough * length)));
+    IN_MEMORY(&best);
     vec3 c[6], q1[6] = {p0, p1, p2, p0, p1, p2}, q2[6] = {p0, p1, p2, p1, p2, p0};
     mask moved = mask_none();
     vec3 n1 = p1, n2 = p2, nv = v;
@@ -156,16 +159,25 @@ FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, m
   real kept[4] = {zero(), zero(), zero(), zero()};
   plane_state from = *p;
   mask live = on, close = mask_none();
+  mat3 r[2] = {ra, rb};
+  vec3 x[2] = {xa, xb};
   *converged = mask_none();
   for (int round = 0; round < cap && any(live); round++) {
+    IN_MEMORY(r);
+    IN_MEMORY(x);
     real s = plane_length(br, p->sigma);
-    mat3 f = plane_frame(p->u), va, vb;
-    vec3 oa, ob;
-    plane_view(f, p->c, ra, xa, &va, &oa);
-    plane_view(f, p->c, rb, xb, &vb, &ob);
-    plane_moments ma = plane_side(br, a, 1, va, oa, p->e, s), mb = plane_side(br, b, -1, vb, ob, p->e, s);
+    mat3 f = plane_frame(p->u), view[2];
+    vec3 at[2];
+    plane_moments m[2];
+    plane_view(f, p->c, r[0], x[0], &view[0], &at[0]);
+    plane_view(f, p->c, r[1], x[1], &view[1], &at[1]);
+    m[0] = plane_side(br, a, 1, view[0], at[0], p->e, s);
+    m[1] = plane_side(br, b, -1, view[1], at[1], p->e, s);
+    IN_MEMORY(view);
+    IN_MEMORY(at);
+    IN_MEMORY(m);
     plane_terms t;
-    plane_join(br, &ma, &mb, p->e, p->sigma, splat(1), 0, &t);
+    plane_join(br, &m[0], &m[1], p->e, p->sigma, splat(1), 0, &t);
     mask inside = gt(t.low, zero());
     if (br->kind == BARRIER_LOCAL) inside = mask_and(inside, gt(p->sigma, zero()));
     mask lower = mask_and(inside, mask_or(close, le(t.value, last_value * (K(1) + K(32) * K(ELEM_EPS)))));
@@ -184,8 +196,8 @@ FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, m
         any(mask_and(live, mask_not(close)))) { /* local: a flat barrier makes even small steps long */
       real cut = zero();
       if (np == 4) cut = d[3];
-      limit = rmin(plane_side_limit(a, 1, va, oa, p->e, s, d, cut),
-                   plane_side_limit(b, -1, vb, ob, p->e, s, d, cut));
+      limit = rmin(plane_side_limit(a, 1, view[0], at[0], p->e, s, d, cut),
+                   plane_side_limit(b, -1, view[1], at[1], p->e, s, d, cut));
       if (np == 4)
         limit = rmin(limit, sel(lt(cut, zero()), p->sigma / -rmin(cut, splat(-ELEM_TINY)), splat(ELEM_HUGE)));
     }

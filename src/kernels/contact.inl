@@ -98,6 +98,7 @@ FN void rows_solve_lower(int n, const real *l, const real *d, int sides, row12 *
       rows[i].w[j] = scale(c, r.w[j]);
       rows[i].v[j] = scale(c, r.v[j]);
     }
+    IN_MEMORY(rows);
   }
 }
 
@@ -113,6 +114,7 @@ FN void eliminate(int n, int nl, int nd, const real *kk, const real *g, row12 *b
   plane_solve_lower(n, l, d, y);
   rows_solve_lower(n, l, d, sides, b);
   for (int i = 0; i < n; i++) {
+    IN_MEMORY(b);
     pair_rank1(block, both, splat(-1), b[i]);
     for (int j = 0; j < sides; j++) {
       pull->w[j] = axpy(-y[i], b[i].w[j], pull->w[j]);
@@ -236,7 +238,10 @@ FN void contact_convex(const contact_frame *c, const plane_terms *t, plane_state
   for (int i = 0; i < np * (np + 1) / 2; i++) l[i] = AT(plane_rows, i);
   for (int i = 0; i < np; i++) d[i] = AT(plane_rows, 10 + i);
   rows_solve_lower(np, l, d, both ? 2 : 1, r);
-  for (int i = 0; i < np; i++) pair_rank1(&sum->block, both, convex, r[i]);
+  for (int i = 0; i < np; i++) {
+    pair_rank1(&sum->block, both, convex, r[i]);
+    IN_MEMORY(sum);
+  }
 }
 
 FN void contact_normal(const contact_frame *c, plane_state p, int exact, real convex, real *slot_rows,
@@ -248,8 +253,10 @@ FN void contact_normal(const contact_frame *c, plane_state p, int exact, real co
   } else {
     plane_moments m[2];
     contact_moments(c, p, m);
+    IN_MEMORY(m);
     plane_join(&c->br, &m[0], &m[1], p.e, p.sigma, c->mu, exact, &t);
   }
+  IN_MEMORY(&t);
   mat3 f = plane_frame(p.u);
   sum->value = t.value;
   sum->gap = t.gap;
@@ -278,6 +285,7 @@ FN void contact_normal(const contact_frame *c, plane_state p, int exact, real co
   sum->residual = rmax(rmax(rabs(t.g[0]), rabs(t.g[1])) * inv_l, rabs(t.g[2]));
   if (np == 4) sum->residual = rmax(sum->residual, rabs(t.g[3]) * inv_l);
   eliminate(np, 10, 4, t.k, t.g, rows, both, slot_rows, &sum->block, &sum->pull);
+  IN_MEMORY(sum);
   if (any(gt(convex, zero()))) contact_convex(c, &t, p, f, arm, slot_rows, convex, sum);
 }
 
@@ -299,6 +307,9 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
                   c->x[j], &a[j], &b[j]);
     friction_side_slips(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a[j], b[j],
                         z, on, &t);
+    IN_MEMORY(a);
+    IN_MEMORY(b);
+    IN_MEMORY(&t);
   }
   if (!half) friction_spin_terms(k, weight, z[2], SLOT_AT(s, spin_dual), on, exact, &t);
   real hold = half ? zero() : friction_hold(k, weight, &t);
@@ -308,11 +319,14 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     block6 block;
     friction_side_terms(k, points + (j ? POINT * c->set[0].num * LANE_STRIDE : 0), c->set[j].num, a[j], b[j],
                         z, hold, exact, &t, &t.side[j]);
+    IN_MEMORY(&t);
     if (j && !both) break;
     friction_world(&t.side[j], f, arm, &force, &phi, &block);
+    IN_MEMORY(&block);
     sum->force[j] = add(sum->force[j], force);
     sum->phi[j] = mat_add(sum->phi[j], phi);
     sum->block.own[j] = block_add(sum->block.own[j], block);
+    IN_MEMORY(sum);
     for (int i = 0; i < 3 && !half; i++) {
       const real *q = t.side[j].bz[i];
       row_side(&rows[i], j, f, arm, vec(q[0], q[1], q[2]), vec(q[3], q[4], zero()));
@@ -352,8 +366,11 @@ FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
   contact_sum sum = contact_zero();
   plane_state p = c.pair->halfspace ? halfspace_plane(c.pair, get_vec(&AT(SLOT_AT(s, plane), 3)))
                                     : get_plane(SLOT_AT(s, plane));
+  IN_MEMORY(&sum);
   contact_normal(&c, p, exact, exact ? zero() : sel(on, AT(W(convex), 0), zero()), SLOT_AT(s, plane_rows),
                  &sum);
+  IN_MEMORY(&p);
+  IN_MEMORY(&sum);
   AT(SLOT_AT(s, gap), 0) = sel(on, sum.gap, splat(ELEM_HUGE));
   AT(SLOT_AT(s, low), 0) = sum.low;
   AT(SLOT_AT(s, energy), 0) = sel(on, sum.value, zero());

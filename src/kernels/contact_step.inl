@@ -203,7 +203,6 @@ FN real friction_try(const step_params *k, real *w, real *slots, int s, const co
 /* Energy of one slot at the trial; lowers clear_try to the certified margin. */
 FN real contact_try_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos_try), W(xmat_try), kind);
-  contact_frame now = contact_at(k, w, pair_id, W(xpos), W(xmat), kind);
   plane_state p = get_plane(SLOT_AT(s, plane)), q;
   real t = AT(W(step), 0), low, gap, value, s0 = splat(1), s1 = splat(1);
   int half = c.pair->halfspace;
@@ -218,6 +217,8 @@ FN real contact_try_as(int kind, const step_params *k, real *w, real *slots, int
     if (k->nested) {
       mask done;
       plane_solve(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], &q, on, K(1e-26), 60, &done);
+      IN_MEMORY(&p);
+      c = contact_at(k, w, pair_id, W(xpos_try), W(xmat_try), kind); /* not kept through the solve */
     }
     value = plane_value(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], q, c.mu, &low, &gap);
     if (c.br.kind == BARRIER_LOCAL) {
@@ -226,6 +227,8 @@ FN real contact_try_as(int kind, const step_params *k, real *w, real *slots, int
     }
     dn = sub(scale(s1, q.u), scale(s0, p.u));
   }
+  IN_MEMORY(w);
+  contact_frame now = contact_at(k, w, pair_id, W(xpos), W(xmat), kind);
   real dip = contact_dip(&now, &c, p, dn, k, w, t);
   real margin = rmin(s0 * AT(SLOT_AT(s, low), 0), s1 * low) - dip;
   AT(W(clear_try), 0) = sel(on, rmin(AT(W(clear_try), 0), margin), AT(W(clear_try), 0));

@@ -30,7 +30,7 @@ typedef float elem;
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
-#define KERNEL static __device__ __noinline__
+#define KERNEL FN /* a call would save registers to memory */
 #define RESTRICT __restrict__
 #else
 #define FN static inline __attribute__((always_inline, unused))
@@ -164,6 +164,14 @@ FN real inverse(real x) {
 }
 #else
 FN real inverse(real x) { return splat(1) / x; }
+#endif
+
+/* On the GPU, where a thread has 255 registers of 4 bytes: what p points to, and everything else in memory,
+ * is stored by here and read again after it. */
+#ifdef __CUDACC__
+#define IN_MEMORY(p) asm volatile("" ::"l"(p) : "memory")
+#else
+#define IN_MEMORY(p) ((void)0)
 #endif
 
 /* Fields of a lane group lie one after the other; on the GPU the 32 environments of a tile interleave. */

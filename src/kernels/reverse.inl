@@ -284,7 +284,9 @@ FN void plane_vjp(const contact_frame *c, const lag_frame *t, const lag_bar *bar
   plane_moments m[2];
   plane_terms terms;
   contact_moments(c, t->p, m);
+  IN_MEMORY(m);
   plane_join(&c->br, &m[0], &m[1], t->p.e, t->p.sigma, c->mu, 1, &terms);
+  IN_MEMORY(&terms);
   vec3 u_bar = add(bar->u, cross(bar->turn, t->p.u));
   int np = plane_unknowns(&c->br);
   real is = splat(1) / t->s, l[10], d[4];
@@ -338,6 +340,9 @@ FN void lag_side(const step_params *k, real *w, real *slots, int s, const contac
   vec3 x_t = c->x[j], x = get_vec(&AT(W(xpos), 3 * body));
   mat3 turn = mat_matt(get_mat(&AT(W(xmat), 9 * body)), c->r[j]);
   for (int i = 0; i < c->set[j].num; i++) {
+    IN_MEMORY(c);
+    IN_MEMORY(t);
+    IN_MEMORY(bar);
     vec3 at = add(mat_vec(c->r[j], point_at(&c->set[j], i)), x_t);
     real radius = radius_at(&c->set[j], i), weight = weight_at(&c->set[j], i),
          mass = AT(points, POINT * i + 3);
@@ -454,9 +459,8 @@ FN void poses_vjp(const step_params *k, real *w, const real *q) {
   project_bodies(k, w, 0);
 }
 
-/* One step backwards for the lanes in live: begin and friction have run at q_t, evaluate at the recorded q+.
- */
-KERNEL void stage_reverse(const step_params *k, lane_group *g) {
+/* lambda, and what passes to q_t and v through joints. */
+FN void reverse_open(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   reverse_poses(k, w, W(qpos));
@@ -477,11 +481,22 @@ KERNEL void stage_reverse(const step_params *k, lane_group *g) {
   fill(W(body_force), 3 * m->nbody, zero());
   fill(W(body_phi), 9 * m->nbody, zero());
   joints_vjp(k, w);
+}
+
+/* What passes through the pairs' friction and stiffness, in the order of slots. */
+FN void reverse_pairs(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
     if (g->slot_on[s] & g->live)
       contact_vjp(k, w, slots, s, g->slot_pair[s], mask_from_bits(g->slot_on[s] & g->live));
   }
+}
+
+/* What passes through inertia and gravity; then all pose cotangents to q_t and v. */
+FN void reverse_close(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  const abut_model *m = k->model;
   for (int b = 1; b < m->nbody; b++)
     if (m->body_weldid[b] != 0) inertia_vjp(k, w, b);
   integrate(k, W(qpos_t), W(qvel), splat(K(-k->dt)), 1, W(qpos_try));
@@ -491,6 +506,14 @@ KERNEL void stage_reverse(const step_params *k, lane_group *g) {
   copy_sel(W(body_phi), W(bar_phi), 9 * m->nbody, mask_from_bits(ALL_LANES));
   poses_vjp(k, w, W(qpos_t));
   for (int d = 0; d < m->nv; d++) AT(W(bar_qpos), d) = AT(W(bar_qpos), d) + AT(W(grad), d);
+}
+
+/* One step backwards for the lanes in live: begin and friction have run at q_t, evaluate at the recorded q+.
+ */
+KERNEL void stage_reverse(const step_params *k, lane_group *g) {
+  reverse_open(k, g);
+  reverse_pairs(k, g);
+  reverse_close(k, g);
 }
 
 /* Start of the rollout for the lanes in live: adds the cotangents of its outputs at index 0, then turns

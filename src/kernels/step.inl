@@ -130,9 +130,8 @@ FN real inertia_energy(const step_params *k, const real *w, const real *xpos, co
   return e;
 }
 
-/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated. Sets g->converged.
- * exact: the true Hessian everywhere, for the reverse pass. */
-KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
+/* Opens the evaluation at the iterate: sums to zero, inertia and gravity of every body. */
+FN void evaluate_open(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   kinematics(k, W(qpos), W(xpos), W(xmat), W(xquat), W(twist));
@@ -144,27 +143,37 @@ KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
   for (int i = 0; i < m->nv; i++) fill(hess_at(W(hess), i, g->envelope[i]), i - g->envelope[i] + 1, zero());
   AT(W(residual), 0) = zero();
   AT(W(noise), 0) = zero();
-  real energy = inertia_energy(k, w, W(xpos), W(xmat));
+  AT(W(energy), 0) = inertia_energy(k, w, W(xpos), W(xmat));
   for (int b = 1; b < m->nbody; b++)
     if (m->body_weldid[b] != 0) inertia_accumulate(k, w, b);
+}
+
+/* Every pair's energy, forces and blocks, in the order of slots. */
+FN void evaluate_pairs(const step_params *k, lane_group *g, int exact) {
+  STAGE_BEGIN
   for (int i = 0; i < g->nslot; i++) {
-    int s = g->order[i], pair = g->slot_pair[s];
-    mask on = mask_from_bits(g->slot_on[s] & g->live);
-    if (!(g->slot_on[s] & g->live)) {
-      continue;
+    int s = g->order[i], pair = g->slot_pair[s], all_on = (g->live & ~g->slot_on[s]) == 0;
+    mask on = mask_from_bits(g->slot_on[s] & g->live), loose = k->nested ? on : mask_none();
+    if (!(g->slot_on[s] & g->live)) continue;
+    real value = zero();
+    for (int round = 0; round < 2; round++) { /* again where the plane had to be solved to the end */
+      if (any(loose)) contact_polish(k, w, slots, s, pair, loose, W(xpos), W(xmat));
+      value = contact_evaluate(k, w, slots, s, pair, on, all_on, exact);
+      loose = exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
+      if (!any(loose)) break;
     }
-    if (k->nested) contact_polish(k, w, slots, s, pair, on, W(xpos), W(xmat));
-    real value = contact_evaluate(k, w, slots, s, pair, on, (g->live & ~g->slot_on[s]) == 0, exact);
-    mask loose = exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
-    if (any(loose)) {
-      contact_polish(k, w, slots, s, pair, loose, W(xpos), W(xmat));
-      value = contact_evaluate(k, w, slots, s, pair, on, (g->live & ~g->slot_on[s]) == 0, exact);
-    }
-    energy = energy + value;
+    AT(W(energy), 0) = AT(W(energy), 0) + value;
+    IN_MEMORY(w);
     gather_slot(k, w, slots, s, pair);
     cross_slot(k, w, slots, s, pair);
   }
-  energy = energy + joints_energy(k, w, W(qpos), W(grad), W(hess));
+}
+
+/* Joints, then the generalised gradient and Hessian from the bodies' sums. Sets g->converged. */
+FN void evaluate_close(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  const abut_model *m = k->model;
+  real energy = AT(W(energy), 0) + joints_energy(k, w, W(qpos), W(grad), W(hess));
   composite(k, w);
   project_bodies(k, w, 1);
   reduce_rhs(k, w);
@@ -179,6 +188,14 @@ KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
   mask sane = mask_and(is_finite(energy), is_finite(residual));
   g->converged = bits_from_mask(mask_and(live, mask_and(sane, le(residual, splat(K(k->tolerance))))));
   g->accepted = bits_from_mask(mask_and(live, sane));
+}
+
+/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated. exact: the true Hessian
+ * everywhere, for the reverse pass. */
+KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
+  evaluate_open(k, g);
+  evaluate_pairs(k, g, exact);
+  evaluate_close(k, g);
 }
 
 /* Bound of |x''| over the points of body b while the joints move by t d, t in [0, 1]. x'' sums w_j x (S_k x):
@@ -205,11 +222,10 @@ FN real arc_bound(const step_params *k, const real *w, const real *d, int b) {
   return arc;
 }
 
-/* Factors and solves; the step of every body, bounds of its arcs, steps of planes and friction motion, and
- * the longest step that keeps every margin positive to first order. Sets g->indefinite, and does no more,
- * where contact terms must be made convex first; g->exhausted where nothing is left to gain but rounding,
- * whatever the tolerance. */
-KERNEL void stage_direction(const step_params *k, lane_group *g) {
+/* Factors and solves; the step of every body, bounds of its arcs. Sets g->indefinite, and does no more, where
+ * contact terms must be made convex first; g->exhausted where the step is below what the poses can represent.
+ */
+FN void direction_open(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   real *x = W(rhs), slope = zero();
@@ -230,9 +246,18 @@ KERNEL void stage_direction(const step_params *k, lane_group *g) {
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
     AT(W(arc), b) = arc_bound(k, w, x, b);
   }
+  g->exhausted = bits_from_mask(still);
   real turn = splat(K(1e-30));
   for (int b = 0; b < m->nbody; b++) turn = rmax(turn, max_abs(get_vec(&AT(W(body_step), 6 * b))));
   AT(W(step), 0) = rmin(splat(1), splat(1) / turn); /* no body turns by more than about a radian at once */
+  AT(W(slope), 0) = slope;
+}
+
+/* Steps of planes and friction motion, and the longest step that keeps every margin positive to first order.
+ */
+FN void direction_pairs(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  real slope = AT(W(slope), 0);
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
     if (!(g->slot_on[s] & g->live)) continue;
@@ -246,18 +271,32 @@ KERNEL void stage_direction(const step_params *k, lane_group *g) {
     slope = slope - sel(on, aux, zero());
   }
   AT(W(slope), 0) = slope;
-  /* where neither the energy nor a pose tells any more, Newton goes on as long as it improves the gradient */
+}
+
+/* Sets g->exhausted where nothing is left to gain but rounding, whatever the tolerance: where neither the
+ * energy nor a pose tells any more, Newton goes on as long as it improves the gradient. */
+FN void direction_close(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  real slope = AT(W(slope), 0);
   mask flat = mask_and(gt(slope, -K(ELEM_EPS) * rabs(AT(W(energy), 0))), le(AT(W(convex), 0), zero()));
-  mask idle = mask_or(still, flat);
+  mask idle = mask_or(mask_from_bits(g->exhausted), flat);
   real residual = AT(W(residual), 0);
   mask stalled = mask_and(idle, gt(residual, K(0.5) * AT(W(idle), 0)));
   AT(W(idle), 0) = sel(live, sel(idle, residual, splat(ELEM_HUGE)), AT(W(idle), 0));
   g->exhausted = bits_from_mask(mask_and(live, stalled));
 }
 
-/* Trial point at the current step length: energy, certificate, whether it leaves the boxes. Sets g->accepted
- * (a sufficient decrease, certified) and g->leaving; halves the step of lanes that are neither. */
-KERNEL void stage_try(const step_params *k, lane_group *g) {
+/* From gradient and Hessian to a step of all unknowns; see its parts for what it sets. */
+KERNEL void stage_direction(const step_params *k, lane_group *g) {
+  direction_open(k, g);
+  if (g->indefinite) return;
+  direction_pairs(k, g);
+  direction_close(k, g);
+}
+
+/* Trial point at the current step length: poses, energy but for pairs, and in g->leaving whether it leaves
+ * the boxes. */
+FN void try_open(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   const abut_model *m = k->model;
   real t = AT(W(step), 0);
@@ -274,24 +313,45 @@ KERNEL void stage_try(const step_params *k, lane_group *g) {
     vec3 room = vec_min(sub(lo, get_vec(&AT(W(box), 6 * i))), sub(get_vec(&AT(W(box), 6 * i + 3)), hi));
     inside = mask_and(inside, ge(rmin(room.x, rmin(room.y, room.z)), arc));
   }
+  g->leaving = bits_from_mask(mask_and(live, mask_not(inside)));
   AT(W(clear_try), 0) = splat(ELEM_HUGE);
-  real energy = inertia_energy(k, w, W(xpos_try), W(xmat_try)) + joints_energy(k, w, W(qpos_try), 0, 0);
+  AT(W(energy_try), 0) =
+      inertia_energy(k, w, W(xpos_try), W(xmat_try)) + joints_energy(k, w, W(qpos_try), 0, 0);
+}
+
+/* Every pair's energy and certificate at the trial, in the order of slots. */
+FN void try_pairs(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  real energy = AT(W(energy_try), 0);
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
     uint32_t on = g->slot_on[s] & g->live;
     if (on) energy = energy + contact_try(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
   }
   AT(W(energy_try), 0) = energy;
-  real e0 = AT(W(energy), 0),
+}
+
+/* Sets g->accepted (a sufficient decrease, certified); halves the step of lanes that neither are nor leave.
+ */
+FN void try_close(const step_params *k, lane_group *g) {
+  STAGE_BEGIN
+  mask inside = mask_and(live, mask_not(mask_from_bits(g->leaving)));
+  real t = AT(W(step), 0), e0 = AT(W(energy), 0), energy = AT(W(energy_try), 0),
        slack = K(ELEM_EPS) * (K(256) * (rabs(e0) + rabs(energy)) + K(4) * AT(W(noise), 0));
   slack = sel(lt(AT(W(idle), 0), splat(ELEM_HUGE)), K(4096) * slack, slack); /* the gradient decides */
   mask clear = gt(AT(W(clear_try), 0), zero());
   mask lower = le(energy, e0 + K(1e-4) * t * AT(W(slope), 0) + slack); /* false for NaN */
   mask good = mask_and(mask_and(live, inside), mask_and(clear, lower));
   g->accepted = bits_from_mask(good);
-  g->leaving = bits_from_mask(mask_and(live, mask_not(inside)));
   mask again = mask_and(live, mask_and(inside, mask_not(good)));
   AT(W(step), 0) = sel(again, t * K(0.5), t);
+}
+
+/* The trial at the current step length; see its parts for what it sets. */
+KERNEL void stage_try(const step_params *k, lane_group *g) {
+  try_open(k, g);
+  try_pairs(k, g);
+  try_close(k, g);
 }
 
 /* Lanes in live move to their trial point. */
