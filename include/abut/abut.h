@@ -7,7 +7,7 @@
  *   abut_options options = abut_default_options();   options.nenv = 1024;
  *   abut_batch *batch = NULL;   abut_batch_create(model, &options, &batch);
  *   abut_rollout_args args = abut_default_rollout_args();   args.nstep = 100;
- *   abut_rollout(batch, &args);
+ *   abut_rollout(batch, &args, NULL, NULL, NULL);
  *
  * Units are SI; angles in radians. Quaternions are (w, x, y, z). qpos and qvel follow MuJoCo: a free joint is
  * position then quaternion, its velocity is linear (world axes) then angular (body axes).

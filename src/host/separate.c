@@ -10,6 +10,10 @@ enum { ROUNDS = 20, SWEEPS = 400 };
 
 /* Gaps below this part of gap0 count as touching; larger ones are a state that somebody chose. */
 #define TOUCHING 0.1
+/* Pairs up to this much beyond their gap take part, lest those that others push are squeezed in turn; one
+ * that lacks less than this part of it in the end will do. */
+#define NEARLY 1.1
+#define WILL_DO 1e-3
 
 typedef struct rows {
   int32_t n, cap, nv;
@@ -69,7 +73,8 @@ static void world_point(const worker *w, int lane, const pair_side *s, int32_t i
 /* How far beyond the wanted gap to aim, so that rounding of poses does not leave it just short. */
 static double surplus(const abut_batch *b) { return b->options.dtype == ABUT_F64 ? 1e-7 : 2e-3; }
 
-/* Rows of one pair: every point of either side that is nearer than gap0 to the other side's support plane. */
+/* Rows of one pair: every point of either side that is hardly farther than gap0 from the other side's support
+ * plane. */
 static int push_pair(const worker *w, int lane, int32_t slot, double gap0, rows *r) {
   const step_params *p = &w->batch->params;
   const pair_info *pair = &p->pairs[w->g.slot_pair[slot]];
@@ -86,7 +91,7 @@ static int push_pair(const worker *w, int lane, int32_t slot, double gap0, rows 
       world_point(w, lane, s, i, x);
       double gap =
           sign * (u[0] * (x[0] - plane[0]) + u[1] * (x[1] - plane[1]) + u[2] * (x[2] - plane[2])) - s->radius;
-      if (gap >= gap0) continue;
+      if (gap >= NEARLY * gap0) continue;
       if (!rows_push(r)) return 0;
       if (s->moves) add_point(w, lane, r, s->body, u, x, sign);
       if (other->moves) add_point(w, lane, r, other->body, u, plane, -sign);
@@ -129,6 +134,7 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
   double *want = calloc((size_t)w->g.capacity + 1, sizeof *want); /* gap that each slot must end with */
   rows r = {0, 0, m->nv, NULL, NULL};
   int ok = d && origin && want, touching = 0;
+  double lacking = 0; /* largest part of its gap that a pair is short of */
   *moved = 0;
   *culprit = -1;
   for (int round = 0; ok && round < ROUNDS; round++) {
@@ -148,20 +154,22 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
       worst = fmax(worst, fabs(lane_get(w, p->at.xpos + i, lane) - origin[i]));
     *moved = fmax(*moved, worst);
     r.n = 0;
+    lacking = 0;
     for (int32_t i = 0; ok && i < w->g.nslot; i++) {
       int32_t s = w->g.order[i];
       double gap = elem_get(b, slot_field(w, s, p->slot_at.gap), lane);
-      if (!(w->g.slot_on[s] & (1u << lane)) || gap >= want[s]) continue;
-      if (*culprit < 0 || gap < 0) *culprit = w->g.slot_pair[s];
+      if (!(w->g.slot_on[s] & (1u << lane)) || gap >= NEARLY * want[s]) continue;
+      if (gap < want[s] && (*culprit < 0 || gap < 0)) *culprit = w->g.slot_pair[s];
+      lacking = fmax(lacking, 1 - gap / want[s]);
       ok = push_pair(w, lane, s, want[s], &r);
     }
-    if (r.n == 0 || *moved > b->options.max_separation) break;
+    if (lacking <= 0 || round == ROUNDS - 1 || *moved > b->options.max_separation) break;
     memset(d, 0, sizeof *d * (size_t)m->nv);
     ok = ok && solve_rows(&r, d);
     for (int32_t i = 0; i < m->nv; i++) lane_set(w, p->at.rhs + i, lane, d[i]);
     b->kernels->displace(p, &w->g);
   }
-  int apart = ok && r.n == 0 && *moved <= b->options.max_separation;
+  int apart = ok && lacking <= WILL_DO && *moved <= b->options.max_separation;
   free(r.j);
   free(r.missing);
   free(d);

@@ -287,7 +287,8 @@ KERNEL void contact_gap(const step_params *k, real *w, real *slots, int s, int p
       x[j] = axpy(splat(K(shrink[i])), centre, c.x[j]);
       c.set[j].radius = K(c.pair->side[j].radius * (1 - shrink[i]));
     }
-    closest cl = closest_points(&c.set[0], &c.set[1], r[0], x[0], r[1], x[1], open, K(0.999), 64);
+    closest cl =
+        closest_points(&c.set[0], &c.set[1], r[0], x[0], r[1], x[1], open, K(1) - K(64) * K(ELEM_EPS), 64);
     mask apart = mask_and(open, gt(cl.gap, splat(K(1e-6) * K(k->length) * K(i == 0))));
     u = vec_sel(apart, cl.u, u);
     open = mask_and(open, mask_not(apart));
