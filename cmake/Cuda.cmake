@@ -1,5 +1,5 @@
-# Cuda.cmake: compiles every kernel body with nvcc, once per architecture and real type. A warning or a register spill fails the
-# build. nvcc is called directly, so that CMake needs no CUDA language where there is none.
+# Cuda.cmake: compiles every kernel body with nvcc, once per architecture and real type. A warning or a register spill
+# fails the build. nvcc is called directly, so that CMake needs no CUDA language where there is none.
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
 set(cuda_architectures sm_80 sm_90 sm_120)

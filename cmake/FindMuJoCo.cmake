@@ -7,8 +7,10 @@ foreach(place IN ITEMS "${MUJOCO_ROOT}" "$ENV{MUJOCO_ROOT}" ${PROJECT_SOURCE_DIR
   file(GLOB candidates ${place}/lib/libmujoco.so* ${place}/lib/libmujoco*.dylib)
   if(place AND candidates AND EXISTS ${place}/include/mujoco/mujoco.h)
     list(GET candidates 0 candidate)
-    set(MuJoCo_LIBRARY ${candidate} CACHE FILEPATH "MuJoCo's library")
-    set(MuJoCo_INCLUDE_DIR ${place}/include CACHE PATH "Folder of mujoco/mujoco.h")
+    if(NOT MuJoCo_LIBRARY OR NOT MuJoCo_INCLUDE_DIR) # unset, or not found by an earlier configuration
+      set(MuJoCo_LIBRARY ${candidate} CACHE FILEPATH "MuJoCo's library" FORCE)
+      set(MuJoCo_INCLUDE_DIR ${place}/include CACHE PATH "Folder of mujoco/mujoco.h" FORCE)
+    endif()
     break()
   endif()
 endforeach()

@@ -2,9 +2,9 @@
  *
  *   begin      poses at q and q-, boxes, the pair list, first planes of new pairs, lagged friction
  *   evaluate   energy, gradient, Hessian with planes eliminated; lanes within tolerance are finished
- *   direction  factor, solve, steps of planes, longest feasible step; where H is indefinite, evaluate again
- * first try        trial energy and certificate, halved until accepted finish     velocity, outputs, and on
- * to the next step of the same environment, or to the next environment
+ *   direction  factor, solve, steps of planes, longest feasible step (evaluates again where H is indefinite)
+ *   try        trial energy and certificate, halved until accepted
+ *   finish     velocity, outputs, and on to the next step of the same environment, or to the next one
  *
  * Every environment is a small state machine that runs through these stages on its own clock: lanes of a
  * group share the instruction stream, not the step. A lane that converges early starts its next step while
