@@ -8,10 +8,10 @@ KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
   AT(SLOT_AT(s, plane_t), 6) = sel(fresh, zero(), AT(SLOT_AT(s, plane_t), 6));
   put_vec_sel(SLOT_AT(s, motion), fresh, vec_zero());
-  for (int i = 0; i < c.set[0].num + c.set[1].num; i++) {
-    real *weight = &AT(SLOT_AT(s, point_t), POINT * i + 3);
-    *weight = sel(fresh, zero(), *weight);
-  }
+  /* it does not rub in this step; what another environment left here, not a number perhaps, must not count */
+  for (int i = 0; i < POINT * (c.set[0].num + c.set[1].num); i++)
+    AT(SLOT_AT(s, point_t), i) = sel(fresh, zero(), AT(SLOT_AT(s, point_t), i));
+  for (int i = 0; i < 2; i++) AT(SLOT_AT(s, spin_dual), i) = sel(fresh, zero(), AT(SLOT_AT(s, spin_dual), i));
   if (c.pair->halfspace) {
     put_plane(SLOT_AT(s, plane), fresh, halfspace_plane(c.pair, c.x[0]));
     return;
