@@ -237,11 +237,11 @@ LANE_TEST(frames) {
 
 /* ---------------------------------------------------------------------------------------- small systems */
 
-/* L L^T = D K D, and solving with it solves K x = g. */
+/* L P L^T = K, and solving with it solves K x = g. */
 LANE_TEST(plane_factors) {
   for (int i = 0; i < rounds(20000); i++) {
     int n = 3 + i % 2, k = 0;
-    real m[4][4], a[10], l[10], d[4], x[4], g[4];
+    real m[4][4], a[10], l[10], x[4], g[4];
     for (int r = 0; r < n; r++)
       for (int c = 0; c < n; c++) m[r][c] = random_real(-1, 1) * K(pow(10, uniform(-2, 2)));
     for (int r = 0; r < n; r++)
@@ -250,16 +250,20 @@ LANE_TEST(plane_factors) {
         for (int j = 0; j < n; j++) a[k] = a[k] + m[r][j] * m[c][j];
       }
     for (int r = 0; r < n; r++) x[r] = g[r] = random_real(-1, 1);
-    plane_factor(n, a, l, d);
+    plane_factor(n, a, l);
     for (int r = 0; r < n; r++)
       for (int c = 0; c <= r; c++) {
-        real sum = zero(), want = a[r * (r + 1) / 2 + c] * d[r] * d[c];
-        for (int j = 0; j <= c; j++) sum = sum + l[r * (r + 1) / 2 + j] * l[c * (c + 1) / 2 + j];
-        for (int lane = 0; lane < ABUT_LANES; lane++)
-          CHECK_NEAR(lane_at(&sum, lane), lane_at(&want, lane), 64 * ELEM_EPS);
+        real wrong = -a[r * (r + 1) / 2 + c];
+        for (int j = 0; j <= c; j++) {
+          real pivot = splat(1) / l[j * (j + 1) / 2 + j], lr = l[r * (r + 1) / 2 + j],
+               lc = l[c * (c + 1) / 2 + j];
+          wrong = wrong + (j < r ? lr : splat(1)) * (j < c ? lc : splat(1)) * pivot;
+        }
+        wrong = wrong / root(a[r * (r + 1) / 2 + r] * a[c * (c + 1) / 2 + c]);
+        for (int lane = 0; lane < ABUT_LANES; lane++) CHECK_NEAR(lane_at(&wrong, lane), 0, 64 * ELEM_EPS);
       }
-    plane_solve_lower(n, l, d, x);
-    plane_solve_upper(n, l, d, x);
+    plane_solve_lower(n, l, x);
+    plane_solve_upper(n, l, x);
     for (int r = 0; r < n; r++) {
       real sum = -g[r], size = rabs(g[r]);
       for (int c = 0; c < n; c++) {
@@ -275,13 +279,13 @@ LANE_TEST(plane_factors) {
 
 /* Where nothing is in reach the Hessian vanishes: its rows are left out, not divided by. */
 LANE_TEST(plane_factor_of_nothing) {
-  real a[10], l[10], d[4], x[4];
+  real a[10], l[10], x[4];
   for (int i = 0; i < 10; i++) a[i] = zero();
   a[5] = splat(4); /* only the third unknown */
-  plane_factor(4, a, l, d);
+  plane_factor(4, a, l);
   for (int i = 0; i < 4; i++) x[i] = splat(2);
-  plane_solve_lower(4, l, d, x);
-  plane_solve_upper(4, l, d, x);
+  plane_solve_lower(4, l, x);
+  plane_solve_upper(4, l, x);
   for (int i = 0; i < 4; i++)
     for (int lane = 0; lane < ABUT_LANES; lane++)
       CHECK_NEAR(lane_at(&x[i], lane), i == 2 ? 0.5 : 0, 4 * ELEM_EPS);

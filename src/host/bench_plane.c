@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { BLOCKS = 16, POINTS = 8, ROW = 91 + 66 + 42, PLANE = 80, MOVE = 88, SWEEPS = 200, REPEATS = 9 };
+enum { BLOCKS = 16, POINTS = 8, ROW = 91 + 62 + 42, PLANE = 80, MOVE = 88, SWEEPS = 200, REPEATS = 9 };
 
 static void put(const abut_kernels *k, char *memory, int block, int field, int lane, double x) {
   size_t at = ((size_t)block * ROW + (size_t)field) * (size_t)k->lanes + (size_t)lane;

@@ -2,7 +2,7 @@
  * its own. A block is LANES pairs: points of A and B, their solved plane, a displacement of A, room for
  * results. */
 
-enum { BENCH_POINTS = 8, BENCH_PLANE = 80, BENCH_MOVE = 88, BENCH_OUT = 91, BENCH_ROW = 91 + 66 + 42 };
+enum { BENCH_POINTS = 8, BENCH_PLANE = 80, BENCH_MOVE = 88, BENCH_OUT = 91, BENCH_ROW = 91 + 62 + 42 };
 
 FN contact_frame bench_frame(const pair_info *pair, const real *block, vec3 move) {
   contact_frame c;
@@ -38,18 +38,18 @@ KERNEL void bench_plane(int which, int blocks, void *memory) {
     }
     if (which >= 1)
       plane_solve(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], &p, all,
-                  K(which == 3 ? 1e-20 : 1e-6), 60, &done);
+                  K(which == 3 ? 1e-20 : 1e-3), 60, &done);
     if (which == 3) {
       put_plane(&AT(block, BENCH_PLANE), all, p);
       continue;
     }
     contact_sum sum = contact_zero();
     contact_normal(&c, p, 0, zero(), out, &sum);
-    put_vec(&AT(out, 66), sum.force[0]);
-    put_mat(&AT(out, 69), sum.phi[0]);
-    put_block(&AT(out, 78), sum.block.own[0]);
-    AT(out, 99) = sum.value;
-    put_vec(&AT(out, 100), sum.pull.w[0]);
-    put_vec(&AT(out, 103), sum.pull.v[0]);
+    put_vec(&AT(out, 62), sum.force[0]);
+    put_mat(&AT(out, 65), sum.phi[0]);
+    put_block(&AT(out, 74), sum.block.own[0]);
+    AT(out, 95) = sum.value;
+    put_vec(&AT(out, 96), sum.pull.w[0]);
+    put_vec(&AT(out, 99), sum.pull.v[0]);
   }
 }

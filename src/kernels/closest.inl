@@ -136,15 +136,15 @@ FN plane_state plane_between(const barrier *br, closest cl) {
  * the points' radii. */
 FN real plane_side_limit(const point_set *set, elem sign, mat3 a, vec3 q, real e, real s, const real *d,
                          real cut) {
-  real limit = splat(ELEM_HUGE);
+  real fastest = splat(ELEM_TINY); /* loss over margin */
   for (int i = 0; i < set->num; i++) {
     vec3 y = mat_vec(a, sub(point_at(set, i), q));
     real r = radius_at(set, i);
     real margin = s * (sign * (y.z + e) - r);
     real rate = sign * (y.x * d[0] + y.y * d[1] + d[2] - y.z * cut) + r * cut;
-    limit = rmin(limit, sel(lt(rate, zero()), margin / -rmin(rate, splat(-ELEM_TINY)), splat(ELEM_HUGE)));
+    fastest = rmax(fastest, -rate * inverse(margin));
   }
-  return limit;
+  return inverse(fastest);
 }
 
 /* Newton on the plane alone, poses fixed: U* of one pair, to |decrement|^2 < tol2 U or the cap. Lanes outside
@@ -182,18 +182,20 @@ FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, m
     if (br->kind == BARRIER_LOCAL) inside = mask_and(inside, gt(p->sigma, zero()));
     mask lower = mask_and(inside, mask_or(close, le(t.value, last_value * (K(1) + K(32) * K(ELEM_EPS)))));
     mask back = mask_and(live, mask_not(lower));
-    real l[10], scale_[4], d[4] = {zero(), zero(), zero(), zero()}, decrement = zero();
-    plane_factor(np, t.k, l, scale_);
+    real l[10], d[4] = {zero(), zero(), zero(), zero()};
+    plane_factor(np, t.k, l);
     for (int i = 0; i < np; i++) d[i] = -t.g[i];
-    plane_solve_lower(np, l, scale_, d);
-    for (int i = 0; i < np; i++) decrement = decrement + d[i] * d[i];
-    plane_solve_upper(np, l, scale_, d);
+    plane_solve_lower(np, l, d);
+    real decrement = plane_decrement(np, l, d);
+    plane_solve_upper(np, l, d);
     close = mask_and(lower, le(decrement, K(1e-6) * t.value));
+    /* sum h rate^2 <= decrement: below this no margin changes by more than a fifth */
+    mask safe = mask_or(close, mask_and(lower, le(decrement, K(0.04) * rmin(m[0].stiff, m[1].stiff))));
     mask near = mask_and(
-        lower, mask_or(le(decrement, tol2 * t.value), mask_and(close, ge(decrement, K(0.25) * last))));
+        safe, mask_or(le(decrement, tol2 * t.value), mask_and(close, ge(decrement, K(0.25) * last))));
     real limit = splat(ELEM_HUGE);
     if (np == 4 ||
-        any(mask_and(live, mask_not(close)))) { /* local: a flat barrier makes even small steps long */
+        any(mask_and(live, mask_not(safe)))) { /* local: a flat barrier makes even small steps long */
       real cut = zero();
       if (np == 4) cut = d[3];
       limit = rmin(plane_side_limit(a, 1, view[0], at[0], p->e, s, d, cut),
@@ -203,8 +205,6 @@ FN real plane_solve(const barrier *br, const point_set *a, const point_set *b, m
     }
     step =
         sel(back, K(0.5) * step, rmin(splat(1), K(0.9) * limit)); /* limit is +huge where it was not needed */
-    step = sel(mask_and(near, mask_not(close)), zero(),
-               step); /* an untested step is taken only where it is safe */
     for (int i = 0; i < np; i++) kept[i] = sel(back, kept[i], d[i]);
     from.u = vec_sel(back, from.u, p->u);
     from.e = sel(back, from.e, p->e);

@@ -78,67 +78,66 @@ FN void pair_rank1(pair_block *b, int both, real c, row12 r) {
   b->vv = mat_add(b->vv, outer(cv, r.v[1]));
 }
 
-/* rows := L^-1 D rows */
-FN void rows_solve_lower(int n, const real *l, const real *d, int sides, row12 *rows) {
-  for (int i = 0; i < n; i++) {
-    row12 r = rows[i];
-    for (int j = 0; j < sides; j++) {
-      r.w[j] = scale(d[i], r.w[j]);
-      r.v[j] = scale(d[i], r.v[j]);
-    }
+/* rows := L^-1 rows */
+FN void rows_solve_lower(int n, const real *l, int sides, row12 *rows) {
+  for (int i = 1; i < n; i++) {
     for (int m = 0; m < i; m++) {
       real c = -l[i * (i + 1) / 2 + m];
       for (int j = 0; j < sides; j++) {
-        r.w[j] = axpy(c, rows[m].w[j], r.w[j]);
-        r.v[j] = axpy(c, rows[m].v[j], r.v[j]);
+        rows[i].w[j] = axpy(c, rows[m].w[j], rows[i].w[j]);
+        rows[i].v[j] = axpy(c, rows[m].v[j], rows[i].v[j]);
       }
-    }
-    real c = inverse(l[i * (i + 1) / 2 + i]);
-    for (int j = 0; j < sides; j++) {
-      rows[i].w[j] = scale(c, r.w[j]);
-      rows[i].v[j] = scale(c, r.v[j]);
     }
     IN_MEMORY(rows);
   }
 }
 
-/* Eliminates n unknowns: factors K, turns g and B into L^-1 D g and L^-1 D B, stores them for the back
- * substitution, subtracts their products from block and pull. rows: L (nl entries), D (nd), g (nd), B
- * as fields.def lays them out. */
-FN void eliminate(int n, int nl, int nd, const real *kk, const real *g, row12 *b, int both, real *rows,
+/* Eliminates n unknowns: factors K, turns g and B into L^-1 g and L^-1 B, stores them for the back
+ * substitution, subtracts their products from block and pull. rows: L (nl entries), g (ng), B (12 each) as
+ * fields.def lays them out. */
+FN void eliminate(int n, int nl, int ng, const real *kk, const real *g, row12 *b, int both, real *rows,
                   pair_block *block, row12 *pull) {
-  real l[10], d[4], y[4];
+  real l[10], y[4];
   int sides = both ? 2 : 1;
-  plane_factor(n, kk, l, d);
+  plane_factor(n, kk, l);
+  IN_MEMORY(l);
   for (int i = 0; i < n; i++) y[i] = g[i];
-  plane_solve_lower(n, l, d, y);
-  rows_solve_lower(n, l, d, sides, b);
+  plane_solve_lower(n, l, y);
+  IN_MEMORY(y);
+  rows_solve_lower(n, l, sides, b);
   for (int i = 0; i < n; i++) {
     IN_MEMORY(b);
-    pair_rank1(block, both, splat(-1), b[i]);
+    real minus = -l[i * (i + 1) / 2 + i];
+    pair_rank1(block, both, minus, b[i]);
     for (int j = 0; j < sides; j++) {
-      pull->w[j] = axpy(-y[i], b[i].w[j], pull->w[j]);
-      pull->v[j] = axpy(-y[i], b[i].v[j], pull->v[j]);
+      pull->w[j] = axpy(minus * y[i], b[i].w[j], pull->w[j]);
+      pull->v[j] = axpy(minus * y[i], b[i].v[j], pull->v[j]);
     }
-    AT(rows, nl + i) = d[i];
-    AT(rows, nl + nd + i) = y[i];
-    put_row(&AT(rows, nl + 2 * nd + 12 * i), b[i]);
+    AT(rows, nl + i) = y[i];
+    put_row(&AT(rows, nl + ng + 12 * i), b[i]);
   }
   for (int i = 0; i < n * (n + 1) / 2; i++) AT(rows, i) = l[i];
 }
 
+/* plane_decrement of stored rows */
+FN real rows_decrement(int n, int nl, const real *rows) {
+  real l[10], y[4];
+  for (int i = 0; i < n * (n + 1) / 2; i++) l[i] = AT(rows, i);
+  for (int i = 0; i < n; i++) y[i] = AT(rows, nl + i);
+  return plane_decrement(n, l, y);
+}
+
 /* d := -K^-1 (g + B d_twist) from stored rows; g_on 0 leaves g out (reverse pass). */
-FN void back_substitute(int n, int nl, int nd, const real *rows, const twist6 t[2], int g_on, real *d) {
-  real l[10], s[4];
+FN void back_substitute(int n, int nl, int ng, const real *rows, const twist6 t[2], int g_on, real *d) {
+  real l[10];
   for (int i = 0; i < n * (n + 1) / 2; i++) l[i] = AT(rows, i);
   for (int i = 0; i < n; i++) {
-    const real *r = &AT(rows, nl + 2 * nd + 12 * i);
-    s[i] = AT(rows, nl + i);
+    const real *r = &AT(rows, nl + ng + 12 * i);
     d[i] = -(dot(get_vec(r), t[0].w) + dot(get_vec(&AT(r, 3)), t[0].v) + dot(get_vec(&AT(r, 6)), t[1].w) +
              dot(get_vec(&AT(r, 9)), t[1].v));
-    if (g_on) d[i] = d[i] - AT(rows, nl + nd + i);
+    if (g_on) d[i] = d[i] - AT(rows, nl + i);
   }
-  plane_solve_upper(n, l, s, d);
+  plane_solve_upper(n, l, d);
 }
 
 /* Normal part of one side in world axes about its body's origin, seen from which c is at r. The block is that
@@ -227,7 +226,7 @@ typedef struct contact_sum {
 FN void contact_convex(const contact_frame *c, const plane_terms *t, plane_state p, mat3 f, const vec3 arm[2],
                        const real *plane_rows, real convex, contact_sum *sum) {
   int both = c->pair->side[1].moves, np = plane_unknowns(&c->br);
-  real inv = inverse(plane_length(&c->br, p.sigma)), l[10], d[4];
+  real inv = inverse(plane_length(&c->br, p.sigma)), l[10];
   row12 r[4] = {row_zero(), row_zero(), row_zero(), row_zero()};
   for (int j = 0; j < (both ? 2 : 1); j++) {
     vec3 f1 = scale(inv, t->f1[j]);
@@ -236,10 +235,9 @@ FN void contact_convex(const contact_frame *c, const plane_terms *t, plane_state
     row_side(&r[1], j, f, arm[j], vec(-f1.z, zero(), f1.x), vec(zero(), f0, zero()));
   }
   for (int i = 0; i < np * (np + 1) / 2; i++) l[i] = AT(plane_rows, i);
-  for (int i = 0; i < np; i++) d[i] = AT(plane_rows, 10 + i);
-  rows_solve_lower(np, l, d, both ? 2 : 1, r);
+  rows_solve_lower(np, l, both ? 2 : 1, r);
   for (int i = 0; i < np; i++) {
-    pair_rank1(&sum->block, both, convex, r[i]);
+    pair_rank1(&sum->block, both, convex * l[i * (i + 1) / 2 + i], r[i]);
     IN_MEMORY(sum);
   }
 }
@@ -379,8 +377,7 @@ FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
   if (any(rubs))
     contact_friction(k, &c, w, slots, s, on, exact, &sum);
   else
-    for (int i = 0; i < 48; i++)
-      AT(SLOT_AT(s, motion_rows), i) = i < 6 && (i == 0 || i == 2 || i == 5) ? splat(1) : zero();
+    for (int i = 0; i < 45; i++) AT(SLOT_AT(s, motion_rows), i) = zero();
   for (int j = 0; j < 2; j++) {
     put_vec(&AT(SLOT_AT(s, force), 3 * j), sum.force[j]);
     put_mat(&AT(SLOT_AT(s, phi), 9 * j), sum.phi[j]);

@@ -41,9 +41,7 @@ KERNEL void contact_polish(const step_params *k, real *w, real *slots, int s, in
 /* Lanes where a pair pushes so little that the step's tolerance left its plane unsettled: the energy would
  * still fall by a noticeable share. What elimination makes of such a plane is arbitrary. */
 FN mask contact_unsettled(const step_params *k, const real *slots, int s, int pair_id, mask on) {
-  const real *y = &AT(SLOT_AT(s, plane_rows), 14);
-  real fall = zero();
-  for (int i = 0; i < (k->barrier == BARRIER_LOCAL ? 4 : 3); i++) fall = fall + AT(y, i) * AT(y, i);
+  real fall = rows_decrement(k->barrier == BARRIER_LOCAL ? 4 : 3, 10, SLOT_AT(s, plane_rows));
   mask loose = gt(fall, K(1e-12) * AT(SLOT_AT(s, energy), 0));
   return mask_and(on, mask_and(loose, lt(zero(), splat(K(!k->pairs[pair_id].halfspace)))));
 }

@@ -77,8 +77,8 @@ FN real friction_side_value(const step_params *k, const real *points, int num, m
     if (!any(gt(w, zero()))) continue;
     vec3 y = get_vec(&AT(points, POINT * i));
     friction_slip(y, add(mat_vec(a, y), b), idt, z, &r1, &r2);
-    real rr = r1 * r1 + r2 * r2;
-    value = value + w * rr * inverse(root(rr + e * e) + e);
+    real rr = r1 * r1 + r2 * r2, ss = rr + e * e;
+    value = value + w * rr * inverse(ss * inverse_root(ss) + e);
   }
   return value;
 }
@@ -120,10 +120,10 @@ FN void friction_point(friction_terms *t, friction_side *q, vec3 y, vec3 to, rea
 /* The dual after slip went from old to r: lambda of the linearised |r| lambda = r, cut to length 1. A dual
  * whose slip has not changed is kept: an iterate may be evaluated twice. */
 FN void friction_dual(real old1, real old2, real r1, real r2, elem e, real *l1, real *l2) {
-  real iq = inverse(root(old1 * old1 + old2 * old2 + e * e));
+  real iq = inverse_root(old1 * old1 + old2 * old2 + e * e);
   real along = (old1 * (r1 - old1) + old2 * (r2 - old2)) * iq;
   real a = (r1 - *l1 * along) * iq, b = (r2 - *l2 * along) * iq;
-  real cut = inverse(rmax(splat(1), root(a * a + b * b)));
+  real cut = inverse_root(rmax(splat(1), a * a + b * b));
   mask moved = gt(rabs(r1 - old1) + rabs(r2 - old2), zero());
   *l1 = sel(moved, a * cut, *l1);
   *l2 = sel(moved, b * cut, *l2);
@@ -139,8 +139,8 @@ FN void friction_side_slips(const step_params *k, real *points, int num, mat3 a,
     if (!any(gt(w, zero()))) continue;
     vec3 y = get_vec(point);
     friction_slip(y, add(mat_vec(a, y), b), idt, z, &r1, &r2);
-    real l1 = AT(point, 4), l2 = AT(point, 5), rr = r1 * r1 + r2 * r2, len = root(rr + e * e),
-         wi = w * inverse(len);
+    real l1 = AT(point, 4), l2 = AT(point, 5), rr = r1 * r1 + r2 * r2, il = inverse_root(rr + e * e),
+         len = (rr + e * e) * il, wi = w * il;
     friction_dual(AT(point, 6), AT(point, 7), r1, r2, e, &l1, &l2);
     AT(point, 4) = sel(on, l1, AT(point, 4));
     AT(point, 5) = sel(on, l2, AT(point, 5));
@@ -166,7 +166,7 @@ FN void friction_side_terms(const step_params *k, const real *points, int num, m
     if (!any(gt(w, zero()))) continue;
     vec3 y = get_vec(point), to = add(mat_vec(a, y), b);
     friction_slip(y, to, idt, z, &r1, &r2);
-    real il = inverse(root(r1 * r1 + r2 * r2 + e * e)), wi = w * il, l1 = r1 * il, l2 = r2 * il;
+    real il = inverse_root(r1 * r1 + r2 * r2 + e * e), wi = w * il, l1 = r1 * il, l2 = r2 * il;
     if (!exact) {
       l1 = part * AT(point, 4);
       l2 = part * AT(point, 5);

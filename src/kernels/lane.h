@@ -154,16 +154,33 @@ FN real rabs(real a) { return rmax(a, -a); }
 /* false for NaN and infinities */
 FN mask is_finite(real a) { return lt(rabs(a), splat(K(ELEM_HUGE))); }
 
-/* 1/x. Where the processor has a fast estimate, two Newton steps on it (last bit may differ from the
- * division); the strict build divides. */
-#if defined(__AVX512F__) && ABUT_LANES > 1 && ABUT_REAL == 64 && !defined(ABUT_STRICT)
+/* 1/x and 1/sqrt(x), x > 0. Where the processor has a fast estimate, Newton steps on it (the last bits may
+ * differ from the division); the strict build divides. */
+#if defined(__AVX512F__) && ABUT_LANES > 1 && !defined(ABUT_STRICT)
+#if ABUT_REAL == 64
 FN real inverse(real x) {
   real r = (real)_mm512_rcp14_pd(V(x));
   r = r + r * (K(1) - x * r);
   return r + r * (K(1) - x * r);
 }
+FN real inverse_root(real x) {
+  real r = (real)_mm512_rsqrt14_pd(V(x)), h = K(0.5) * x;
+  r = r + r * (K(0.5) - h * r * r);
+  return r + r * (K(0.5) - h * r * r);
+}
+#else
+FN real inverse(real x) {
+  real r = (real)_mm512_rcp14_ps(V(x));
+  return r + r * (K(1) - x * r);
+}
+FN real inverse_root(real x) {
+  real r = (real)_mm512_rsqrt14_ps(V(x));
+  return r + r * (K(0.5) - K(0.5) * x * r * r);
+}
+#endif
 #else
 FN real inverse(real x) { return splat(1) / x; }
+FN real inverse_root(real x) { return splat(1) / root(x); }
 #endif
 
 /* On the GPU, where a thread has 255 registers of 4 bytes: what p points to, and everything else in memory,

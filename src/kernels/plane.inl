@@ -21,6 +21,7 @@
  *   half-space  none; the geom's own plane separates. */
 
 enum { BARRIER_LOCAL = 0, BARRIER_INVERSE = 1 };
+#define SQRT12 K(3.4641016151377545871)
 
 typedef struct plane_state {
   vec3 u;     /* unit normal, towards A */
@@ -46,6 +47,7 @@ typedef struct barrier {
 /* Weighted moments of one side; f = w P' and h = w P'' per point, f signed by the side. */
 typedef struct plane_moments {
   real value, smallest; /* sum w P; smallest unit-plane margin (m) */
+  real stiff;           /* smallest h margin^2 */
   real f0, fr;          /* sum f, sum f r sign */
   vec3 f1;              /* sum f y */
   real h0;              /* sum h */
@@ -123,8 +125,8 @@ FN void plane_view(mat3 f, vec3 c, mat3 r, vec3 x, mat3 *a, vec3 *q) {
 /* Moments of one side. sign +1: A, -1: B. s: |n| of the margins. */
 FN plane_moments plane_side(const barrier *br, const point_set *set, elem sign, mat3 a, vec3 q, real e,
                             real s) {
-  plane_moments m = {zero(), splat(ELEM_HUGE), zero(), zero(), vec_zero(), zero(), vec_zero(),
-                     zero(), zero(),           zero(), zero(), zero(),     zero()};
+  plane_moments m = {zero(),     splat(ELEM_HUGE), splat(ELEM_HUGE), zero(), zero(), vec_zero(), zero(),
+                     vec_zero(), zero(),           zero(),           zero(), zero(), zero(),     zero()};
   for (int i = 0; i < set->num; i++) {
     vec3 y = mat_vec(a, sub(point_at(set, i), q));
     real r = radius_at(set, i), w = weight_at(set, i), p, f, h;
@@ -135,6 +137,7 @@ FN plane_moments plane_side(const barrier *br, const point_set *set, elem sign, 
     h = br->inv_length * br->inv_length * w * h;
     m.value = m.value + w * p;
     m.smallest = rmin(m.smallest, margin);
+    m.stiff = rmin(m.stiff, h * margin * margin);
     m.f0 = m.f0 + f;
     m.fr = m.fr + f * (sign * r);
     m.f1 = axpy(f, y, m.f1);
@@ -240,15 +243,16 @@ FN void plane_join(const barrier *br, const plane_moments *ma, const plane_momen
     t->k[7] = -(ma->h23 + mb->h23);
     t->k[8] = -(ma->h1.z + mb->h1.z);
     t->k[9] = ma->h33 + mb->h33 + ddp;
-    turn = arc / s;
+    turn = arc * inverse(s);
     scale_ = mu;
   } else {
-    real a = ma->value + mb->value, ia = splat(1) / a;
-    real q = root(K(12) * ia), ua = K(1) + q, rt = root(a) + K(3.4641016151377545871); /* sqrt 12 */
+    real a = ma->value + mb->value, ir = inverse_root(a), ia = ir * ir;
+    real q = SQRT12 * ir, ua = K(1) + q, rt = a * ir + SQRT12;
     t->value = mu * rt * rt;
     turn = a - fr; /* second derivative of |n| is 1 */
     scale_ = mu * ua;
-    t->curl = K(-0.5) * q * ia / ua; /* U_AA / U_A; applied below in units of A, rescaled at the end */
+    t->curl =
+        K(-0.5) * q * ia * inverse(ua); /* U_AA / U_A; applied below in units of A, rescaled at the end */
   }
   t->k[0] = t->k[0] + turn;
   t->k[2] = t->k[2] + turn;
@@ -280,44 +284,46 @@ FN void plane_join(const barrier *br, const plane_moments *ma, const plane_momen
     }
   }
   for (int i = 0; i < np; i++) t->g[i] = scale_ * t->g[i];
-  if (!local) t->curl = t->curl / scale_; /* so that curl (g_twist g_twist^T) uses the scaled forces */
+  if (!local)
+    t->curl = t->curl * inverse(scale_); /* so that curl (g_twist g_twist^T) uses the scaled forces */
 }
 
-/* Cholesky of the plane Hessian (np <= 4) after scaling to unit diagonal; rows whose diagonal vanishes
- * (nothing in reach) become identity rows. l: lower factor of D K D, d: D. */
-FN void plane_factor(int np, const real *k, real *l, real *d) {
-  for (int i = 0; i < np; i++) {
-    real kii = k[i * (i + 1) / 2 + i];
-    mask live = gt(kii, splat(ELEM_TINY));
-    d[i] = sel(live, splat(1) / root(sel(live, kii, splat(1))), zero());
-  }
-  for (int i = 0; i < np; i++)
-    for (int j = 0; j <= i; j++) {
-      real v = k[i * (i + 1) / 2 + j] * d[i] * d[j];
-      if (i == j) v = splat(1); /* also where the row is empty */
-      for (int m = 0; m < j; m++) v = v - l[i * (i + 1) / 2 + m] * l[j * (j + 1) / 2 + m];
-      if (i == j)
-        l[i * (i + 1) / 2 + j] = root(rmax(v, splat(K(64) * K(ELEM_EPS))));
-      else
-        l[i * (i + 1) / 2 + j] = v / l[j * (j + 1) / 2 + j];
+/* K = L P L^T of a pair's n <= 4 own unknowns. l: lower triangle, row by row: below the diagonal L, on it the
+ * inverse pivots; 0 where a row is empty (nothing in reach), so that its unknown does not move. */
+FN void plane_factor(int n, const real *k, real *l) {
+  for (int i = 0; i < n; i++) {
+    real kii = k[i * (i + 1) / 2 + i], pivot = kii, *li = l + i * (i + 1) / 2;
+    for (int j = 0; j < i; j++) {
+      real u = k[i * (i + 1) / 2 + j]; /* L_ij P_j */
+      for (int m = 0; m < j; m++) u = u - li[m] * l[j * (j + 1) / 2 + m];
+      li[j] = u;
     }
-}
-/* x := L^-1 D x */
-FN void plane_solve_lower(int np, const real *l, const real *d, real *x) {
-  for (int i = 0; i < np; i++) {
-    real v = x[i] * d[i];
-    for (int m = 0; m < i; m++) v = v - l[i * (i + 1) / 2 + m] * x[m];
-    x[i] = v / l[i * (i + 1) / 2 + i];
+    for (int j = 0; j < i; j++) {
+      real u = li[j];
+      li[j] = u * l[j * (j + 1) / 2 + j];
+      pivot = pivot - u * li[j];
+    }
+    pivot = rmax(pivot, rmax(K(64) * K(ELEM_EPS) * kii, splat(ELEM_TINY)));
+    li[i] = sel(gt(kii, splat(ELEM_TINY)), inverse(pivot), zero());
   }
 }
-/* x := D L^-T x */
-FN void plane_solve_upper(int np, const real *l, const real *d, real *x) {
-  for (int i = np - 1; i >= 0; i--) {
-    real v = x[i];
-    for (int m = i + 1; m < np; m++) v = v - l[m * (m + 1) / 2 + i] * x[m];
-    x[i] = v / l[i * (i + 1) / 2 + i];
+/* x := L^-1 x */
+FN void plane_solve_lower(int n, const real *l, real *x) {
+  for (int i = 1; i < n; i++)
+    for (int m = 0; m < i; m++) x[i] = x[i] - l[i * (i + 1) / 2 + m] * x[m];
+}
+/* x^T P^-1 x of a solved x: twice what a Newton step would gain */
+FN real plane_decrement(int n, const real *l, const real *x) {
+  real sum = zero();
+  for (int i = 0; i < n; i++) sum = sum + x[i] * x[i] * l[i * (i + 1) / 2 + i];
+  return sum;
+}
+/* x := L^-T P^-1 x */
+FN void plane_solve_upper(int n, const real *l, real *x) {
+  for (int i = n - 1; i >= 0; i--) {
+    x[i] = x[i] * l[i * (i + 1) / 2 + i];
+    for (int m = i + 1; m < n; m++) x[i] = x[i] - l[m * (m + 1) / 2 + i] * x[m];
   }
-  for (int i = 0; i < np; i++) x[i] = x[i] * d[i];
 }
 
 /* Moves a plane by t times a step in plane coordinates. Beyond the reach a shorter n only costs, and nothing
@@ -326,11 +332,11 @@ FN plane_state plane_move(const barrier *br, plane_state p, mat3 f, const real *
   real s = plane_length(br, p.sigma);
   real a = t * d[0], b = t * d[1];
   plane_state q = p;
-  real inv = splat(1) / root(s * s + a * a + b * b);
+  real inv = inverse_root(s * s + a * a + b * b);
   q.u = scale(inv, axpy(a, f.r0, axpy(b, f.r1, scale(s, f.r2))));
   if (br->kind == BARRIER_LOCAL) {
     q.sigma = p.sigma + t * d[3];
-    inv = splat(1) / (splat(1) - q.sigma);
+    inv = inverse(splat(1) - q.sigma);
     q.sigma = rmin(q.sigma, splat(br->reach));
   }
   q.e = (s * p.e + t * d[2]) * inv;
@@ -355,7 +361,7 @@ FN real plane_value(const barrier *br, const point_set *a, const point_set *b, m
     *low = rmin(*low, sel(gt(p.sigma, zero()), splat(ELEM_HUGE), splat(-1)));
     return mu * (value + barrier_value(&norm_barrier, p.sigma));
   }
-  real rt = root(value) + K(3.4641016151377545871);
+  real rt = root(value) + SQRT12;
   return mu * rt * rt;
 }
 

@@ -36,7 +36,7 @@ FN void query_plane_as(int kind, query_block *q) {
   if (br.kind == BARRIER_INVERSE) {
     real total = ma.value + mb.value;
     outer_ = splat(1) + root(K(12) / total);
-    k_len = root(total) / (root(total) + K(3.4641016151377545871));
+    k_len = root(total) / (root(total) + SQRT12);
   }
   AT((real *)q->value, 0) =
       sel(gt(t.value, splat(K(1e-30))), t.value, zero()); /* the tail of a pair out of reach */

@@ -240,7 +240,7 @@ FN void lag_point(const step_params *k, const lag_frame *t, vec3 y, real w, mat3
        r2 = dot(t->f.r1, d) * idt - t->z[1] - t->z[2] * y.x;
   real v1 = dot(t->f.r0, v) * idt - t->lz[0] + t->lz[2] * y.y,
        v2 = dot(t->f.r1, v) * idt - t->lz[1] - t->lz[2] * y.x;
-  real il = splat(1) / root(r1 * r1 + r2 * r2 + e * e), rv = (r1 * v1 + r2 * v2) * il;
+  real il = inverse_root(r1 * r1 + r2 * r2 + e * e), rv = (r1 * v1 + r2 * v2) * il;
   real h1 = w * r1 * il, h2 = w * r2 * il;
   real b1 = w * il * (v1 - r1 * rv * il), b2 = w * il * (v2 - r2 * rv * il);
   *bar_w = rv + t->spin;
@@ -289,19 +289,17 @@ FN void plane_vjp(const contact_frame *c, const lag_frame *t, const lag_bar *bar
   IN_MEMORY(&terms);
   vec3 u_bar = add(bar->u, cross(bar->turn, t->p.u));
   int np = plane_unknowns(&c->br);
-  real is = splat(1) / t->s, l[10], d[4];
-  real y[4], fall = zero();
+  real is = inverse(t->s), l[10], y[4];
   for (int i = 0; i < np; i++) y[i] = terms.g[i];
-  plane_factor(np, terms.k, l, d);
-  plane_solve_lower(np, l, d, y);
-  for (int i = 0; i < np; i++) fall = fall + y[i] * y[i];
-  mask settled = le(fall, K(1e-4) * terms.value);
+  plane_factor(np, terms.k, l);
+  plane_solve_lower(np, l, y);
+  mask settled = le(plane_decrement(np, l, y), K(1e-4) * terms.value);
   y[0] = dot(u_bar, t->f.r0) * is;
   y[1] = dot(u_bar, t->f.r1) * is;
   y[2] = bar->e * is;
   y[3] = bar->e * t->p.e * is - bar->s;
-  plane_solve_lower(np, l, d, y);
-  plane_solve_upper(np, l, d, y);
+  plane_solve_lower(np, l, y);
+  plane_solve_upper(np, l, y);
   for (int i = 0; i < np; i++) y[i] = sel(settled, y[i], zero());
   for (int j = 0; j < 2; j++) {
     vec3 rot = vec_zero(), lin = vec_zero();

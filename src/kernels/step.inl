@@ -264,10 +264,8 @@ FN void direction_pairs(const step_params *k, lane_group *g) {
     mask on = mask_from_bits(g->slot_on[s] & g->live);
     contact_direction(k, w, slots, s, g->slot_pair[s], on, W(body_step));
     if (k->pairs[g->slot_pair[s]].halfspace) continue;
-    real aux = zero();
-    const real *p = &AT(SLOT_AT(s, plane_rows), 14), *z = &AT(SLOT_AT(s, motion_rows), 9);
-    for (int j = 0; j < (k->barrier == BARRIER_LOCAL ? 4 : 3); j++) aux = aux + AT(p, j) * AT(p, j);
-    for (int j = 0; j < 3; j++) aux = aux + AT(z, j) * AT(z, j);
+    real aux = rows_decrement(k->barrier == BARRIER_LOCAL ? 4 : 3, 10, SLOT_AT(s, plane_rows));
+    aux = aux + rows_decrement(3, 6, SLOT_AT(s, motion_rows));
     slope = slope - sel(on, aux, zero());
   }
   AT(W(slope), 0) = slope;

@@ -260,7 +260,7 @@ FN vec3 quat_log(quat q) {
 /* Two unit vectors that complete unit n to a right-handed frame (e1, e2, n); defined for every n. */
 FN void frame_from_normal(vec3 n, vec3 *e1, vec3 *e2) {
   real sign = sel(lt(n.z, zero()), splat(-1), splat(1));
-  real a = splat(-1) / (sign + n.z), b = n.x * n.y * a;
+  real a = -inverse(sign + n.z), b = n.x * n.y * a;
   *e1 = vec(splat(1) + sign * n.x * n.x * a, sign * b, -sign * n.x);
   *e2 = vec(b, sign + n.y * n.y * a, -n.y);
 }
