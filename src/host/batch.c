@@ -9,17 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-size_t elem_size(const abut_batch *b) { return (size_t)b->kernels->elem_size; }
-double elem_get(const abut_batch *b, const char *array, int64_t i) {
-  return b->kernels->elem_size == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
-}
-void elem_put(const abut_batch *b, char *array, int64_t i, double x) {
-  if (b->kernels->elem_size == 8)
-    ((double *)array)[i] = x;
-  else
-    ((float *)array)[i] = (float)x;
-}
-
 abut_options abut_default_options(void) {
   abut_options o = {0};
   o.nenv = 1;

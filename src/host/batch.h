@@ -68,10 +68,17 @@ struct abut_batch {
   int32_t tape_valid;
 };
 
-size_t elem_size(const abut_batch *b);
+static inline size_t elem_size(const abut_batch *b) { return (size_t)b->kernels->elem_size; }
 /* Reads entry i of an array of the batch's real type, and writes it. */
-double elem_get(const abut_batch *b, const char *array, int64_t i);
-void elem_put(const abut_batch *b, char *array, int64_t i, double x);
+static inline double elem_get(const abut_batch *b, const char *array, int64_t i) {
+  return b->kernels->elem_size == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
+}
+static inline void elem_put(const abut_batch *b, char *array, int64_t i, double x) {
+  if (b->kernels->elem_size == 8)
+    ((double *)array)[i] = x;
+  else
+    ((float *)array)[i] = (float)x;
+}
 
 /* params.c: the model as stages see it (pairs, paths, boxes, layouts) for resolved options. */
 abut_status params_create(const abut_model *model, const abut_options *options, step_params *params);
@@ -85,12 +92,25 @@ void worker_destroy(worker *w);
 typedef void (*worker_main)(worker *w, void *io);
 void workers_run(struct abut_batch *batch, worker_main run, void *io);
 int64_t worker_bytes(const step_params *params, const abut_kernels *kernels, int32_t capacity);
+/* Entry i of a field lies at its first entry + i rows; a lane is one element of the row. */
+static inline size_t row_bytes(const abut_kernels *k) { return (size_t)k->lanes * (size_t)k->elem_size; }
+static inline char *work_field(const worker *w, int32_t field, int lane) {
+  return (char *)w->g.work + (size_t)field * row_bytes(w->batch->kernels) +
+         (size_t)lane * elem_size(w->batch);
+}
+static inline char *slot_field(const worker *w, int32_t slot, int32_t field) {
+  return (char *)w->g.slots + ((size_t)slot * (size_t)w->batch->params.slot_at.size + (size_t)field) *
+                                  row_bytes(w->batch->kernels);
+}
+static inline double lane_get(const worker *w, int32_t field, int lane) {
+  return elem_get(w->batch, work_field(w, field, lane), 0);
+}
+static inline void lane_set(worker *w, int32_t field, int lane, double x) {
+  elem_put(w->batch, work_field(w, field, lane), 0, x);
+}
 /* Copies n entries of one environment into, or out of, a lane's field. */
 void lane_load(worker *w, int32_t field, int lane, int32_t n, const char *from);
 void lane_store(const worker *w, int32_t field, int lane, int32_t n, char *to);
-double lane_get(const worker *w, int32_t field, int lane);
-void lane_set(worker *w, int32_t field, int lane, double x);
-char *slot_field(const worker *w, int32_t slot, int32_t field);
 /* Gives lanes a pair; a new lane's plane must be started (fresh) or loaded. -1 and w->need raised if it is
  * full. */
 int32_t slot_acquire(worker *w, int32_t pair, uint32_t lanes, int fresh);

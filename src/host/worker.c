@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t row_bytes(const abut_kernels *k) { return (size_t)k->lanes * (size_t)k->elem_size; }
-
 int64_t worker_bytes(const step_params *p, const abut_kernels *k, int32_t capacity) {
   int64_t row = (int64_t)row_bytes(k),
           lists = 4 * (4 * (int64_t)capacity + 2 * (int64_t)p->model->npair + p->model->nv);
@@ -62,7 +60,6 @@ void worker_destroy(worker *w) {
   memset(w, 0, sizeof *w);
 }
 
-/* Entry i of a field lies at base + i rows; a lane is one element of the row. */
 static void strided_in(char *to, const char *from, int32_t n, size_t row, size_t elem) {
   if (elem == 8)
     for (int32_t i = 0; i < n; i++) memcpy(to + (size_t)i * row, from + (size_t)i * 8, 8);
@@ -76,27 +73,11 @@ static void strided_out(char *to, const char *from, int32_t n, size_t row, size_
     for (int32_t i = 0; i < n; i++) memcpy(to + (size_t)i * 4, from + (size_t)i * row, 4);
 }
 
-static char *work_field(const worker *w, int32_t field, int lane) {
-  const abut_kernels *k = w->batch->kernels;
-  return (char *)w->g.work + (size_t)field * row_bytes(k) + (size_t)lane * (size_t)k->elem_size;
-}
-char *slot_field(const worker *w, int32_t slot, int32_t field) {
-  const abut_kernels *k = w->batch->kernels;
-  return (char *)w->g.slots +
-         ((size_t)slot * (size_t)w->batch->params.slot_at.size + (size_t)field) * row_bytes(k);
-}
-
 void lane_load(worker *w, int32_t field, int lane, int32_t n, const char *from) {
   strided_in(work_field(w, field, lane), from, n, row_bytes(w->batch->kernels), elem_size(w->batch));
 }
 void lane_store(const worker *w, int32_t field, int lane, int32_t n, char *to) {
   strided_out(to, work_field(w, field, lane), n, row_bytes(w->batch->kernels), elem_size(w->batch));
-}
-double lane_get(const worker *w, int32_t field, int lane) {
-  return elem_get(w->batch, work_field(w, field, lane), 0);
-}
-void lane_set(worker *w, int32_t field, int lane, double x) {
-  elem_put(w->batch, work_field(w, field, lane), 0, x);
 }
 
 int32_t slot_acquire(worker *w, int32_t pair, uint32_t lanes, int fresh) {
