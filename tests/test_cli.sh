@@ -219,7 +219,35 @@ if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/std
 else
   refuses "built without HDF5: --out needs it" rollout $stack --out "$out/a.h5"
 fi
-[ -z "$(ls "$folder" | grep '\.part$')" ] && pass || fail "a partial file stayed"
+# what is not a regular file is never replaced
+mkfifo "$folder/pipe.glb"
+mkdir "$folder/folder.glb"
+ln -s /dev/null "$folder/device.abut"
+refuses "pipe.glb': it exists and is not a regular file" rollout $stack --gltf "$folder/pipe.glb"
+refuses "folder.glb" rollout $stack --gltf "$folder/folder.glb"
+refuses "device.abut" convert $stack "$folder/device.abut"
+[ -p "$folder/pipe.glb" ] && [ -L "$folder/device.abut" ] && pass || fail "a pipe or a link was replaced"
+
+# two programs that write the same files at once: both finish, and the files of one of them are there, whole
+shared="$stack --envs 64 --steps 50 --gltf $folder/shared.glb"
+case "$files" in *a.h5) shared="$shared --out $folder/shared.h5" ;; esac
+"$abut" rollout $shared >/dev/null 2>"$folder/stderr" &
+other=$!
+"$abut" rollout $shared >/dev/null 2>>"$folder/stderr" && wait $other && pass ||
+  fail "two writers of one file: $(cat "$folder/stderr")"
+python3 "$here/check_glb.py" "$folder/shared.glb" 51 && pass || fail "two writers left a malformed file"
+
+# an interrupted program leaves nothing
+"$abut" rollout $stack --steps 2000000 --buffer 1 --gltf "$folder/interrupted.glb" >/dev/null 2>"$folder/stderr" &
+runner=$!
+for wait in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  ls "$folder" | grep -q 'interrupted.*part$' && break
+  sleep 0.25
+done
+kill -TERM $runner
+wait $runner
+[ $? -eq 2 ] && grep -q interrupted "$folder/stderr" && pass || fail "SIGTERM: $(cat "$folder/stderr")"
+[ -z "$(ls "$folder" | grep -e interrupted -e '\.part$')" ] && pass || fail "a partial file stayed"
 
 # --------------------------------------------------------------------------------------------- gradient
 works gradient $ant --envs 2 --steps 5

@@ -267,9 +267,26 @@ TEST(paths) {
   CHECK_STATUS(abut_model_load(folder, NULL, &m), ABUT_ERROR_FILE);
   CHECK(strstr(abut_error_message(), "not a regular file") != NULL);
   CHECK_STATUS(abut_model_save(model, folder), ABUT_ERROR_FILE);
+  CHECK(strstr(abut_error_message(), "not a regular file") != NULL);
   char partial[300];
-  snprintf(partial, sizeof partial, "%s.%ld.part", folder, (long)getpid());
+  snprintf(partial, sizeof partial, "%s.%ld-0.part", folder, (long)getpid());
   CHECK(access(partial, F_OK) != 0);
   rmdir(folder);
   abut_model_destroy(model);
+}
+
+TEST(leftovers) {
+  /* a partial file of a killed program with this one's number neither stops a save nor is touched by it */
+  abut_model *m, *model = make_model();
+  char path[256], partial[300];
+  snprintf(path, sizeof path, "%s", scratch("saved.abut"));
+  snprintf(partial, sizeof partial, "%s.%ld-0.part", path, (long)getpid());
+  write_all(partial, "left", 4);
+  REQUIRE(abut_model_save(model, path) == ABUT_OK);
+  CHECK(access(partial, F_OK) == 0);
+  REQUIRE(abut_model_load(path, NULL, &m) == ABUT_OK);
+  abut_model_destroy(m);
+  abut_model_destroy(model);
+  remove(partial);
+  remove(path);
 }

@@ -7,7 +7,7 @@ typedef struct output_file {
   char *partial;    /* name while it is written */
 } output_file;
 
-/* Checks that the folder takes files and names the partial one. */
+/* Checks that the path can take a file and names the partial one. */
 int output_file_open(output_file *out, const char *path);
 /* complete: gives the file its name; else removes it. Does nothing where it is not open. */
 int output_file_close(output_file *out, int complete);

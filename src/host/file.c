@@ -1,7 +1,8 @@
-/* file.c: whole files in and out. */
+/* file.c: whole files in and out; outputs appear under their name only when they are complete. */
 #include "file.h"
 #include "status.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +43,51 @@ abut_status abut_file_read(const char *path, char **data, size_t *size) {
   return status;
 }
 
+/* ---------------------------------------------------------------------------------------- writing */
+
+static abut_status cannot_write(const char *path) {
+  return abut_fail(ABUT_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
+}
+
+/* A name that no other program and no earlier call uses: the process's number, and a counter for those that a
+ * killed program of the same number left. */
+abut_status abut_output_open(const char *path, char **partial) {
+  struct stat about;
+  *partial = NULL;
+  if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
+    return abut_fail(ABUT_ERROR_FILE, "cannot write '%s': it exists and is not a regular file", path);
+  size_t room = strlen(path) + 64;
+  char *name = malloc(room);
+  if (!name) return abut_fail(ABUT_ERROR_MEMORY, "cannot write '%s': no memory for its name", path);
+  int file = -1;
+  for (int i = 0; file < 0; i++) {
+    snprintf(name, room, "%s.%ld-%d.part", path, (long)getpid(), i);
+    file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno != EEXIST) {
+      abut_status status = cannot_write(path);
+      free(name);
+      return status;
+    }
+  }
+  close(file);
+  *partial = name;
+  return ABUT_OK;
+}
+
+abut_status abut_output_close(const char *path, char *partial, int complete) {
+  abut_status status = ABUT_OK;
+  if (complete && rename(partial, path) != 0) {
+    status = cannot_write(path);
+    complete = 0;
+  }
+  if (!complete) remove(partial);
+  free(partial);
+  return status;
+}
+
 /* Writes, flushes to the disk and closes. */
 static int write_stream(const char *path, const void *data, size_t size) {
-  FILE *stream = fopen(path, "wbx");
+  FILE *stream = fopen(path, "wb");
   if (!stream) return 0;
   int good = fwrite(data, 1, size, stream) == size && fflush(stream) == 0 && fsync(fileno(stream)) == 0;
   int cause = errno;
@@ -54,16 +97,9 @@ static int write_stream(const char *path, const void *data, size_t size) {
 }
 
 abut_status abut_file_write(const char *path, const void *data, size_t size) {
-  size_t room = strlen(path) + 32;
-  char *partial = malloc(room);
-  if (!partial) return abut_fail(ABUT_ERROR_MEMORY, "cannot write '%s': no memory for its name", path);
-  snprintf(partial, room, "%s.%ld.part", path, (long)getpid());
-  remove(partial);
-  abut_status status = ABUT_OK;
-  if (!write_stream(partial, data, size) || rename(partial, path) != 0) {
-    status = abut_fail(ABUT_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
-    remove(partial);
-  }
-  free(partial);
-  return status;
+  char *partial;
+  ABUT_TRY(abut_output_open(path, &partial));
+  abut_status status = write_stream(partial, data, size) ? ABUT_OK : cannot_write(path);
+  abut_status closed = abut_output_close(path, partial, status == ABUT_OK);
+  return status == ABUT_OK ? closed : status;
 }
