@@ -421,7 +421,7 @@ static const char urdf[] = "<?xml version='1.0'?>\n<!-- <robot> in a comment > -
 static const char block[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n";
 
 /* A folder as ROS lays packages out: top/robot_pkg/{meshes,urdf}. */
-static abut_status load_package(const char *text, int with_mesh, abut_model **model) {
+static abut_status load_package(const char *text, const char *obj, abut_model **model) {
   char top[] = P_tmpdir "/abut_urdf_XXXXXX", path[PATH_MAX], mesh[PATH_MAX], folder[3][PATH_MAX];
   *model = NULL;
   if (!mkdtemp(top)) return ABUT_ERROR_FILE;
@@ -432,7 +432,7 @@ static abut_status load_package(const char *text, int with_mesh, abut_model **mo
   snprintf(path, sizeof path, "%s/robot_pkg/urdf/robot.urdf", top);
   snprintf(mesh, sizeof mesh, "%s/robot_pkg/meshes/block.obj", top);
   write_text(path, text);
-  if (with_mesh) write_text(mesh, block);
+  if (obj) write_text(mesh, obj);
   abut_status status = abut_model_load(path, NULL, model);
   unlink(path);
   unlink(mesh);
@@ -443,7 +443,7 @@ static abut_status load_package(const char *text, int with_mesh, abut_model **mo
 
 TEST(urdf_package_names_are_found_above_the_file) {
   abut_model *model = NULL;
-  CHECK_STATUS(load_package(urdf, 1, &model), ABUT_OK);
+  CHECK_STATUS(load_package(urdf, block, &model), ABUT_OK);
   REQUIRE(model);
   CHECK(model->njnt == 1 && model->jnt_range[0] == -1 && model->jnt_range[1] == 2);
   CHECK(model->ngeom == 1 && model->npoint == 4);
@@ -451,9 +451,31 @@ TEST(urdf_package_names_are_found_above_the_file) {
   abut_model_destroy(model);
 }
 
+/* Without its last face the block has no volume, which matters only to a link without <inertial>. The wheel
+ * is fixed to its axle, which has none. */
+TEST(urdf_open_meshes) {
+#define OBJ                                                                                                  \
+  "<collision><geometry><mesh filename='package://robot_pkg/meshes/block.obj'/></geometry></collision>"
+#define ROBOT(axle, wheel)                                                                                   \
+  "<robot name='r'><link name='base'/>" axle "</link>" wheel "</link><joint name='turn' type='continuous'>"  \
+  "<parent link='base'/><child link='axle'/></joint><joint name='weld' type='fixed'><parent link='axle'/>"   \
+  "<child link='wheel'/></joint></robot>"
+  static const char open[] = "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\n";
+  abut_model *model;
+  if (mj_version() < 337) return;
+  CHECK_STATUS(load_package(ROBOT("<link name='axle'>", LINK("wheel", "2") OBJ), open, &model), ABUT_OK);
+  abut_model_destroy(model);
+  CHECK_STATUS(load_package(ROBOT(LINK("axle", "2"), "<link name='wheel'>" OBJ), block, &model), ABUT_OK);
+  abut_model_destroy(model);
+  CHECK_STATUS(load_package(ROBOT(LINK("axle", "2"), "<link name='wheel'>" OBJ), open, &model),
+               ABUT_ERROR_UNSUPPORTED);
+  MESSAGE_HAS("mesh 'block' (not closed, but body 'axle' needs its volume");
+  CHECK(model == NULL);
+}
+
 TEST(urdf_package_that_is_nowhere) {
   abut_model *model = NULL;
-  CHECK_STATUS(load_package(urdf, 0, &model), ABUT_ERROR_FILE);
+  CHECK_STATUS(load_package(urdf, NULL, &model), ABUT_ERROR_FILE);
   MESSAGE_HAS("package://robot_pkg/meshes/block.obj");
   CHECK(model == NULL);
 }
@@ -555,6 +577,48 @@ TEST(bad_names) {
   CHECK_STATUS(abut_import_mujoco(NULL, NULL, &model), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_import_mujoco("scene.xml", NULL, NULL), ABUT_ERROR_ARGUMENT);
   CHECK(model == NULL);
+}
+
+/* A tetrahedron, without a face, and with one face turned. */
+#define TETRAHEDRON "0 2 1  0 1 3  1 2 3  0 3 2"
+#define OPEN "0 2 1  0 1 3  1 2 3"
+#define TURNED "0 2 1  0 1 3  1 2 3  0 2 3"
+#define MESH_BODY(face, mesh, settings, body, geom)                                                          \
+  "<mujoco>" settings "<asset><mesh name='m' " mesh " vertex='0 0 0  1 0 0  0 1 0  0 0 1' face='" face       \
+  "'/></asset><worldbody><body name='b'>" body "<geom type='mesh' mesh='m' " geom                            \
+  "/></body></worldbody></mujoco>"
+#define MASSIVE "<freejoint/><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>"
+
+/* A mass that comes from the volume of a mesh needs a mesh that has one. */
+TEST(open_meshes_need_a_mass) {
+  if (mj_version() < 337) return;
+  static const struct {
+    const char *text;
+    int imports;
+  } cases[] = {
+      {MESH_BODY(TETRAHEDRON, "", "", "<freejoint/>", ""), 1},
+      {MESH_BODY(OPEN, "", "", "<freejoint/>", ""), 0},
+      {MESH_BODY(TURNED, "", "", "<freejoint/>", ""), 0},
+      {MESH_BODY(OPEN, "inertia='exact'", "", "<freejoint/>", ""), 0},
+      {MESH_BODY(OPEN, "inertia='convex'", "", "<freejoint/>", ""), 1},
+      {MESH_BODY(OPEN, "inertia='shell'", "", "<freejoint/>", ""), 1},
+      {MESH_BODY(OPEN, "", "", "<freejoint/>", "mass='1'"), 0},
+      {MESH_BODY(OPEN, "", "", MASSIVE, ""), 1},
+      {MESH_BODY(OPEN, "", "<compiler inertiafromgeom='true'/>", MASSIVE, ""), 0},
+      {MESH_BODY(OPEN, "", "", "<freejoint/><geom size='.1'/>", "mass='0'"), 1},
+      {MESH_BODY(OPEN, "", "<compiler inertiagrouprange='0 2'/>", "<freejoint/><geom size='.1'/>",
+                 "group='3'"),
+       1},
+      {MESH_BODY(OPEN, "", "", "", ""), 1}, /* fixed to the world */
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    abut_model *model;
+    abut_status status = load(cases[i].text, &model);
+    if ((status == ABUT_OK) != cases[i].imports)
+      test_fail(__FILE__, __LINE__, "case %zu: %s", i, abut_error_message());
+    if (!cases[i].imports) MESSAGE_HAS("mesh 'm' (not closed, but body 'b' needs its volume");
+    abut_model_destroy(model);
+  }
 }
 
 /* A flat mesh that nothing touches is looked at only: it is left out, and noted. */

@@ -4,14 +4,11 @@
 #include "abut/abut.h"
 
 struct mjModel_;
+struct mjSpec_;
 
 /* Builds a model from an MJCF or URDF file. Whatever abut cannot represent is refused in one message that
  * lists all of it, or under options->ignore_unsupported dropped and listed in the model's warnings. */
 abut_status abut_import_mujoco(const char *path, const abut_load_options *options, abut_model **model);
-
-/* Compiles a file with MuJoCo, read as abut_import_mujoco reads it. warning receives MuJoCo's own, "" if
- * none. Free the result with mj_deleteModel. */
-abut_status abut_import_compile(const char *path, char *warning, size_t size, struct mjModel_ **mj);
 
 /* Whether an XML text is URDF: its root element is <robot>. */
 int32_t abut_import_is_urdf(const char *text);
@@ -43,6 +40,22 @@ void abut_findings_free(abut_findings *findings);
 abut_status abut_findings_check(const abut_findings *findings, const char *path, int32_t ignore_unsupported);
 /* The remaining findings, one a line, free with free(); NULL if out of memory. */
 char *abut_findings_text(const abut_findings *findings);
+
+/* Compiles a file with MuJoCo, read as abut_import_mujoco reads it. findings receives MuJoCo's own warnings
+ * and the open meshes whose volume is needed. Free the result with mj_deleteModel. */
+abut_status abut_import_compile(const char *path, abut_findings *findings, struct mjModel_ **mj);
+
+/* import_volume.c, with MuJoCo 3.3.7 or newer. Marks the geoms of a file that was read whose masses come from
+ * the volume of a mesh; once it is compiled, lists those on moving bodies whose mesh is open. */
+void abut_import_mark_volumes(struct mjSpec_ *spec);
+abut_status abut_import_check_volumes(struct mjSpec_ *spec, const struct mjModel_ *mj,
+                                      abut_findings *findings);
+
+/* Name of an object as messages show it: 'hip', or its number. type: mjtObj. */
+typedef struct abut_label {
+  char text[96];
+} abut_label;
+abut_label abut_import_label(const struct mjModel_ *mj, int32_t type, int32_t id);
 
 /* Lists everything in mj that abut cannot represent. */
 void abut_import_refuse(const struct mjModel_ *mj, abut_findings *findings);

@@ -84,19 +84,18 @@ static uint64_t find_slot(const int32_t *table, uint64_t mask, const double *poi
   return slot;
 }
 
-/* Makes points that are equal one: files repeat a corner for every triangle, or for every normal it has. */
-static abut_status join_points(reader *r) {
-  double *p = r->mesh.points;
+abut_status abut_mesh_join(abut_mesh *mesh) {
+  double *p = mesh->points;
   int64_t slots = 16, count = 0;
-  while (slots < 2 * r->mesh.npoint) slots *= 2;
+  while (slots < 2 * mesh->npoint) slots *= 2;
   int32_t *table = malloc((size_t)slots * sizeof *table);
-  int32_t *first = malloc((size_t)r->mesh.npoint * sizeof *first);
+  int32_t *first = malloc((size_t)(mesh->npoint + 1) * sizeof *first);
   if (!table || !first) {
     free(table), free(first);
-    return no_memory(r);
+    return abut_fail(ABUT_ERROR_MEMORY, "a mesh of %lld points: out of memory", (long long)mesh->npoint);
   }
   for (int64_t i = 0; i < slots; i++) table[i] = -1;
-  for (int64_t i = 0; i < r->mesh.npoint; i++) {
+  for (int64_t i = 0; i < mesh->npoint; i++) {
     uint64_t slot = find_slot(table, (uint64_t)slots - 1, p, p + 3 * i);
     if (table[slot] < 0) {
       memmove(p + 3 * count, p + 3 * i, 3 * sizeof *p);
@@ -104,9 +103,43 @@ static abut_status join_points(reader *r) {
     }
     first[i] = table[slot];
   }
-  for (int64_t i = 0; i < 3 * r->mesh.nface; i++) r->mesh.faces[i] = first[r->mesh.faces[i]];
-  r->mesh.npoint = count;
+  for (int64_t i = 0; i < 3 * mesh->nface; i++) mesh->faces[i] = first[mesh->faces[i]];
+  mesh->npoint = count;
   free(table), free(first);
+  return ABUT_OK;
+}
+
+/* ---------------------------------------------------------------------------------------- closed meshes */
+
+static int by_value(const void *a, const void *b) {
+  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* An edge from corner a to corner b as a number: equal edges follow each other when sorted, ascending ones
+ * first. */
+static uint64_t edge_key(int32_t a, int32_t b) {
+  uint64_t low = (uint64_t)(a < b ? a : b), high = (uint64_t)(a < b ? b : a);
+  return low << 33 | high << 1 | (a > b);
+}
+
+abut_status abut_mesh_is_closed(const abut_mesh *mesh, int32_t *closed) {
+  uint64_t *edges = malloc((size_t)(3 * mesh->nface + 1) * sizeof *edges);
+  if (!edges)
+    return abut_fail(ABUT_ERROR_MEMORY, "a mesh of %lld triangles: out of memory", (long long)mesh->nface);
+  int64_t n = 0;
+  for (int64_t i = 0; i < mesh->nface; i++) {
+    const int32_t *f = mesh->faces + 3 * i;
+    if (f[0] == f[1] || f[1] == f[2] || f[2] == f[0]) continue; /* encloses nothing */
+    for (int k = 0; k < 3; k++) edges[n++] = edge_key(f[k], f[(k + 1) % 3]);
+  }
+  qsort(edges, (size_t)n, sizeof *edges, by_value);
+  *closed = n > 0 && n % 2 == 0;
+  for (int64_t i = 0; *closed && i < n; i += 2) {
+    int pair = edges[i] % 2 == 0 && edges[i + 1] == edges[i] + 1;
+    *closed = pair && (i + 2 == n || edges[i + 2] > edges[i + 1]);
+  }
+  free(edges);
   return ABUT_OK;
 }
 
@@ -217,7 +250,7 @@ static abut_status read_obj(reader *r, char *text) {
     }
   }
   if (r->mesh.npoint == 0) return abut_fail(ABUT_ERROR_FILE, "'%s' has no vertices", r->path);
-  return join_points(r);
+  return abut_mesh_join(&r->mesh);
 }
 
 /* ---------------------------------------------------------------------------------------- STL */
@@ -306,7 +339,7 @@ static abut_status read_stl(reader *r, char *bytes, size_t size) {
     ABUT_TRY(read_stl_binary(r, bytes, size));
   }
   if (r->mesh.nface == 0) return abut_fail(ABUT_ERROR_FILE, "'%s' has no triangles", r->path);
-  return join_points(r);
+  return abut_mesh_join(&r->mesh);
 }
 
 /* ---------------------------------------------------------------------------------------- load */

@@ -85,9 +85,29 @@ static void close_vfs(mjVFS *vfs) {
   free(vfs);
 }
 
-/* mj_loadXML, with every way in which MuJoCo fails or talks turned into compiler_message: an error where
+/* mj_loadXML, and what it does not tell: meshes whose volume is needed and that have none. */
+static mjModel *load_xml(const char *path, const mjVFS *vfs, abut_findings *findings, abut_status *status) {
+#if mjVERSION_HEADER >= 337
+  mjSpec *spec = mj_parseXML(path, vfs, compiler_message, sizeof compiler_message);
+  if (!spec) return NULL;
+  abut_import_mark_volumes(spec);
+  mjModel *mj = mj_compile(spec, vfs);
+  const char *message = !mj || mjs_isWarning(spec) ? mjs_getError(spec) : NULL;
+  snprintf(compiler_message, sizeof compiler_message, "%s", message ? message : "");
+  if (mj) *status = abut_import_check_volumes(spec, mj, findings);
+  mj_deleteSpec(spec);
+#else
+  (void)findings, (void)status;
+  mjModel *mj = mj_loadXML(path, vfs, compiler_message, sizeof compiler_message);
+  mj_freeLastXML();
+#endif
+  return mj;
+}
+
+/* Reads a file with every way in which MuJoCo fails or talks turned into compiler_message: an error where
  * there is no model, else a warning. */
-static mjModel *compile_quietly(const char *path, const mjVFS *vfs) {
+static mjModel *compile_quietly(const char *path, const mjVFS *vfs, abut_findings *findings,
+                                abut_status *status) {
   void (*error_before)(const char *) = mju_user_error;
   void (*warning_before)(const char *) = mju_user_warning;
   FILE *stderr_before = silence_stderr();
@@ -95,10 +115,7 @@ static mjModel *compile_quietly(const char *path, const mjVFS *vfs) {
   compiler_message[0] = 0;
   mju_user_error = on_error;
   mju_user_warning = on_warning;
-  if (!setjmp(compiler_failed)) {
-    mj = mj_loadXML(path, vfs, compiler_message, sizeof compiler_message);
-    mj_freeLastXML();
-  }
+  if (!setjmp(compiler_failed)) mj = load_xml(path, vfs, findings, status);
   mju_user_error = error_before;
   mju_user_warning = warning_before;
   restore_stderr(stderr_before);
@@ -117,8 +134,7 @@ static void copy_line(char *to, const char *from, size_t size) {
   to[length] = 0;
 }
 
-static abut_status compile_text(const char *path, const char *text, char *warning, size_t size,
-                                mjModel **mj) {
+static abut_status compile_text(const char *path, const char *text, abut_findings *findings, mjModel **mj) {
   char *urdf = NULL;
   mjVFS *vfs = NULL;
   if (abut_import_is_urdf(text)) {
@@ -128,26 +144,28 @@ static abut_status compile_text(const char *path, const char *text, char *warnin
     if (!vfs) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory while reading", path);
   }
   pthread_mutex_lock(&compiler_lock);
-  *mj = compile_quietly(path, vfs);
+  abut_status status = ABUT_OK;
+  *mj = compile_quietly(path, vfs, findings, &status);
   char message[MESSAGE];
   copy_line(message, compiler_message, sizeof message);
   pthread_mutex_unlock(&compiler_lock);
   close_vfs(vfs);
-  snprintf(warning, size, "%s", message);
-  if (*mj) return ABUT_OK;
+  if (*mj && message[0]) abut_findings_add(findings, ABUT_FINDING_NOTE, "MuJoCo warns: %s", message);
+  if (status != ABUT_OK) mj_deleteModel(*mj), *mj = NULL;
+  if (*mj || status != ABUT_OK) return status;
   int flat = strstr(message, "qhull error") || strstr(message, "volume is too small");
   return abut_fail(ABUT_ERROR_FILE, "%s: MuJoCo cannot read it: %s%s", path,
                    message[0] ? message : "no reason given", flat ? " (a mesh must not be flat)" : "");
 }
 
-abut_status abut_import_compile(const char *path, char *warning, size_t size, struct mjModel_ **mj) {
+abut_status abut_import_compile(const char *path, abut_findings *findings, struct mjModel_ **mj) {
   if (mj_version() != mjVERSION_HEADER)
     return abut_fail(ABUT_ERROR_UNSUPPORTED, "MuJoCo's library is version %d, abut was built with version %d",
                      mj_version(), mjVERSION_HEADER);
   char *text = NULL;
   size_t length = 0;
   ABUT_TRY(abut_file_read(path, &text, &length));
-  abut_status status = compile_text(path, text, warning, size, mj);
+  abut_status status = compile_text(path, text, findings, mj);
   free(text);
   return status;
 }
@@ -504,14 +522,15 @@ abut_status abut_import_mujoco(const char *path, const abut_load_options *option
   if (!path || !model) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_import_mujoco: a pointer is null");
   static const abut_load_options defaults = {0};
   if (!options) options = &defaults;
-  char warning[MESSAGE] = "";
   mjModel *mj = NULL;
   *model = NULL;
-  ABUT_TRY(abut_import_compile(path, warning, sizeof warning, &mj));
-  import_job job = {mj, NULL, {NULL, 0, 0, 0}, options->hull_points, NULL};
-  if (warning[0]) abut_findings_add(&job.findings, ABUT_FINDING_NOTE, "MuJoCo warns: %s", warning);
-  abut_import_refuse(mj, &job.findings);
-  abut_status status = abut_findings_check(&job.findings, path, options->ignore_unsupported);
+  import_job job = {.hull_points = options->hull_points};
+  abut_status status = abut_import_compile(path, &job.findings, &mj);
+  if (status == ABUT_OK) {
+    job.mj = mj;
+    abut_import_refuse(mj, &job.findings);
+    status = abut_findings_check(&job.findings, path, options->ignore_unsupported);
+  }
   if (status == ABUT_OK) status = name_file(build(&job, model), path);
   abut_builder_destroy(job.builder);
   abut_findings_free(&job.findings);

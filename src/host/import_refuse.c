@@ -65,19 +65,14 @@ char *abut_findings_text(const abut_findings *findings) {
   return text;
 }
 
-/* Name of an object as messages show it: 'hip', or its number. */
-typedef struct label {
-  char text[96];
-} label;
-
-static label name_of(const mjModel *mj, int type, int id) {
-  label result;
+abut_label abut_import_label(const struct mjModel_ *mj, int32_t type, int32_t id) {
+  abut_label result;
   const char *name = mj_id2name(mj, type, id);
   if (name && name[0])
     snprintf(result.text, sizeof result.text, "'%s'", name);
   else if (type == mjOBJ_GEOM)
     snprintf(result.text, sizeof result.text, "%d of body %.60s", id,
-             name_of(mj, mjOBJ_BODY, mj->geom_bodyid[id]).text);
+             abut_import_label(mj, mjOBJ_BODY, mj->geom_bodyid[id]).text);
   else
     snprintf(result.text, sizeof result.text, "%d", id);
   return result;
@@ -117,25 +112,25 @@ static void refuse_equality(const mjModel *mj, abut_findings *findings) {
     if (!mj->eq_active[i]) continue;
 #endif
     abut_findings_add(findings, ABUT_FINDING_FATAL, "equality %s (%s of %s)",
-                      name_of(mj, mjOBJ_EQUALITY, i).text, CHOOSE(types, mj->eq_type[i]),
-                      name_of(mj, constrained_type(mj, i), mj->eq_obj1id[i]).text);
+                      abut_import_label(mj, mjOBJ_EQUALITY, i).text, CHOOSE(types, mj->eq_type[i]),
+                      abut_import_label(mj, constrained_type(mj, i), mj->eq_obj1id[i]).text);
   }
 }
 
 static void refuse_tendons(const mjModel *mj, abut_findings *findings) {
   for (int i = 0; i < mj->ntendon; i++) {
     int fixed = mj->wrap_type[mj->tendon_adr[i]] == mjWRAP_JOINT;
-    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "tendon %s (%s)", name_of(mj, mjOBJ_TENDON, i).text,
-                      fixed ? "fixed" : "spatial");
+    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "tendon %s (%s)",
+                      abut_import_label(mj, mjOBJ_TENDON, i).text, fixed ? "fixed" : "spatial");
   }
 }
 
 static void refuse_soft_parts(const mjModel *mj, abut_findings *findings) {
   for (int i = 0; i < mj->nskin; i++)
-    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "skin %s", name_of(mj, mjOBJ_SKIN, i).text);
+    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "skin %s", abut_import_label(mj, mjOBJ_SKIN, i).text);
 #if mjVERSION_HEADER >= 300
   for (int i = 0; i < mj->nflex; i++)
-    abut_findings_add(findings, ABUT_FINDING_FATAL, "flex %s", name_of(mj, mjOBJ_FLEX, i).text);
+    abut_findings_add(findings, ABUT_FINDING_FATAL, "flex %s", abut_import_label(mj, mjOBJ_FLEX, i).text);
 #endif
 }
 
@@ -165,7 +160,7 @@ int32_t abut_import_geom_collides(const struct mjModel_ *mj, int32_t geom) {
 static void refuse_geoms(const mjModel *mj, abut_findings *findings) {
   for (int i = 0; i < mj->ngeom; i++) {
     int collides = abut_import_geom_collides(mj, i);
-    label name = name_of(mj, mjOBJ_GEOM, i);
+    abut_label name = abut_import_label(mj, mjOBJ_GEOM, i);
     if (!abut_import_geom_supported(mj, i))
       abut_findings_add(findings, collides ? ABUT_FINDING_FATAL : ABUT_FINDING_DROPPABLE, "geom %s (%s)",
                         name.text, mj->geom_type[i] == mjGEOM_HFIELD ? "hfield" : "sdf");
@@ -182,8 +177,8 @@ static void refuse_pairs(const mjModel *mj, abut_findings *findings) {
   if (mj->opt.disableflags & (mjDSBL_CONSTRAINT | mjDSBL_CONTACT)) return;
   for (int i = 0; i < mj->npair; i++) {
     const mjtNum *friction = mj->pair_friction + 5 * i;
-    label name1 = name_of(mj, mjOBJ_GEOM, mj->pair_geom1[i]),
-          name2 = name_of(mj, mjOBJ_GEOM, mj->pair_geom2[i]);
+    abut_label name1 = abut_import_label(mj, mjOBJ_GEOM, mj->pair_geom1[i]),
+               name2 = abut_import_label(mj, mjOBJ_GEOM, mj->pair_geom2[i]);
     if (mj->pair_dim[i] >= 3 && friction[0] != friction[1])
       abut_findings_add(findings, ABUT_FINDING_DROPPABLE,
                         "pair of geoms %s and %s (friction %g, %g differs by "
@@ -206,7 +201,7 @@ static int mocap_matters(const mjModel *mj, int body) {
 
 static void refuse_bodies(const mjModel *mj, abut_findings *findings) {
   for (int i = 1; i < mj->nbody; i++) {
-    label name = name_of(mj, mjOBJ_BODY, i);
+    abut_label name = abut_import_label(mj, mjOBJ_BODY, i);
     if (mj->body_mocapid[i] >= 0 && mocap_matters(mj, i))
       abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "body %s (mocap)", name.text);
 #if mjVERSION_HEADER >= 300
@@ -231,7 +226,7 @@ static int drives(const mjModel *mj, int joint) {
 
 static void refuse_joints(const mjModel *mj, abut_findings *findings) {
   for (int i = 0; i < mj->njnt; i++) {
-    label name = name_of(mj, mjOBJ_JOINT, i);
+    abut_label name = abut_import_label(mj, mjOBJ_JOINT, i);
     if (mj->jnt_limited[i] && mj->jnt_solref[mjNREF * i] == 0)
       abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "joint %s (solreflimit %g %g)", name.text,
                         mj->jnt_solref[mjNREF * i], mj->jnt_solref[mjNREF * i + 1]);
@@ -283,7 +278,7 @@ static void refuse_actuators(const mjModel *mj, abut_findings *findings) {
                                               "tendon", "site",          "body"};
   static const char *const dynamics[] = {"none", "integrator", "filter", "filterexact", "muscle", "user"};
   for (int i = 0; i < mj->nu; i++) {
-    label name = name_of(mj, mjOBJ_ACTUATOR, i);
+    abut_label name = abut_import_label(mj, mjOBJ_ACTUATOR, i);
     if (abut_import_actuator_supported(mj, i)) continue;
     if (actuator_plugin(mj, i))
       abut_findings_add(findings, ABUT_FINDING_FATAL, "actuator %s (plugin)", name.text);
