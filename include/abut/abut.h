@@ -296,12 +296,11 @@ ABUT_API void abut_snapshot_destroy(abut_snapshot *snapshot);
 /* Status bits of one environment (array `status`, uint32). */
 enum {
   ABUT_ENV_UNCONVERGED = 1, /* a step hit max_iterations above tolerance; its result was kept */
-  ABUT_ENV_NO_DESCENT = 2,  /* no further decrease was found above tolerance; frozen at the last good state */
   ABUT_ENV_NONFINITE = 4,   /* non-finite state, control or energy; frozen */
   ABUT_ENV_OVERLAP = 8,     /* shapes overlapped at the start by more than max_separation; frozen */
   ABUT_ENV_NOT_MINIMUM = 16 /* reverse: H is not positive definite at a step; its gradient is not defined */
 };
-#define ABUT_ENV_FROZEN (ABUT_ENV_NO_DESCENT | ABUT_ENV_NONFINITE | ABUT_ENV_OVERLAP)
+#define ABUT_ENV_FROZEN (ABUT_ENV_NONFINITE | ABUT_ENV_OVERLAP)
 
 /* ---------------------------------------------------------------------------------------- rollout */
 

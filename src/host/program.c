@@ -391,11 +391,14 @@ void program_run(worker *w, program_io *io) {
     w->g.live = newton;
     k->evaluate(p, &w->g, 0);
     uint32_t sick = newton & ~w->g.accepted, done = w->g.converged & newton;
-    uint32_t late = 0;
-    for (int lane = 0; lane < k->lanes; lane++)
-      if ((newton & ~done & ~sick & (1u << lane)) && w->iterations[lane]++ >= p->max_iterations)
+    uint32_t open = newton & ~done & ~sick, late = open & stuck;
+    for (int lane = 0; lane < k->lanes; lane++) {
+      if (!(open & ~late & (1u << lane))) continue;
+      if (w->iterations[lane] >= p->max_iterations)
         late |= 1u << lane;
-    late |= stuck & ~done & ~sick;
+      else
+        w->iterations[lane]++;
+    }
     mark_unconverged(w, late);
     done |= late;
     newton &= ~(done | sick);
