@@ -88,6 +88,7 @@ enum {
   OUT_STATUS,
   OUT_ITERATIONS,
   OUT_MOVED,
+  OUT_OVERLAP,
   OUT_COUNT
 };
 
@@ -114,16 +115,17 @@ static inline void run_create(run *r, const scene *s, const abut_options *o, int
                                         {n, t, 4},
                                         {n},
                                         {n, t},
+                                        {n},
                                         {n}};
-  const int dims[OUT_COUNT] = {3, 3, 4, 4, 4, 2, 2, 3, 1, 2, 1};
+  const int dims[OUT_COUNT] = {3, 3, 4, 4, 4, 2, 2, 3, 1, 2, 1, 1};
   for (int i = 0; i < OUT_COUNT; i++) {
-    char code = i == OUT_PAIR || i == OUT_ITERATIONS ? 'i' : i == OUT_STATUS ? 'u' : real;
+    char code = i == OUT_PAIR || i == OUT_ITERATIONS || i == OUT_OVERLAP ? 'i' : i == OUT_STATUS ? 'u' : real;
     array_create(&r->out[i], code, dims[i], shapes[i]);
   }
   abut_tensor **args[OUT_COUNT] = {&r->args.qpos,       &r->args.qvel,          &r->args.xpos,
                                    &r->args.xquat,      &r->args.contact_force, &r->args.min_gap,
                                    &r->args.min_pair,   &r->args.energy,        &r->args.status,
-                                   &r->args.iterations, &r->args.moved};
+                                   &r->args.iterations, &r->args.moved,         &r->args.overlap_pair};
   for (int i = 0; i < OUT_COUNT; i++) *args[i] = tensor(&r->out[i]);
 }
 static inline void run_free(run *r) {
@@ -145,7 +147,7 @@ static inline const char *run_row(const run *r, int out, int64_t env) {
 static inline const char *run_difference(const run *a, int64_t i, const run *b, int64_t j) {
   static const char *const names[OUT_COUNT] = {"qpos",          "qvel",       "xpos",     "xquat",
                                                "contact_force", "min_gap",    "min_pair", "energy",
-                                               "status",        "iterations", "moved"};
+                                               "status",        "iterations", "moved",    "overlap_pair"};
   for (int k = 0; k < OUT_COUNT; k++)
     if (memcmp(run_row(a, k, i), run_row(b, k, j), run_row_bytes(a, k))) return names[k];
   return NULL;

@@ -254,7 +254,7 @@ TEST(each_output_alone) {
     abut_tensor **slots[OUT_COUNT] = {&one.args.qpos,       &one.args.qvel,          &one.args.xpos,
                                       &one.args.xquat,      &one.args.contact_force, &one.args.min_gap,
                                       &one.args.min_pair,   &one.args.energy,        &one.args.status,
-                                      &one.args.iterations, &one.args.moved};
+                                      &one.args.iterations, &one.args.moved,         &one.args.overlap_pair};
     for (int j = 0; j < OUT_COUNT; j++)
       if (j != k) *slots[j] = NULL;
     one.args.ctrl = tensor(&e.ctrl);

@@ -160,6 +160,19 @@ holds "list(value) == ['envs', 'steps', 'nv', 'seconds', 'env_steps_per_second',
   'newton_iterations_max', 'failed_envs', 'bytes_per_env', 'reruns', 'state_hash']"
 holds "value['envs'] == 3 and value['steps'] == 5 and value['nv'] == 30 and len(value['state_hash']) == 16"
 holds "value['failed_envs'] == 0"
+# failures by name: one by too few iterations, one by shapes that overlap at the start
+works rollout $stack --envs 3 --steps 5 --max-iterations 1 --json
+holds "value['failures'] == {'unconverged': {'envs': 3, 'first_env': 0}} and value['newton_iterations_max'] == 1"
+works rollout $stack --envs 3 --steps 5 --max-separation 1e-4 --json
+holds "value['failed_envs'] == 3 and value['failures']['overlap']['envs'] == 3"
+holds "len(set(value['failures']['overlap']['geom_names']) & {'box1', 'box2', 'box3', 'box4', 'box5'}) >= 1"
+works rollout $stack --envs 3 --steps 5 --max-separation 1e-4
+grep -qE "overlap +3, the first is environment 0: geom .* of body 'box[1-5]' and geom" "$folder/stdout" && pass ||
+  fail "rollout names the overlapping shapes"
+works gradient $stack --envs 3 --steps 5 --max-separation 1e-4 --json
+holds "value['failed_envs'] == 3 and value['failures']['overlap']['body_names'][1].startswith('box')"
+works gradient $stack --envs 3 --steps 5 --max-iterations 1
+grep -qE "unconverged +3, the first is environment 0" "$folder/stdout" && pass || fail "gradient names failures"
 works rollout $stack --envs 2 --steps 3 --dtype f32 --tol 1e-3 --json
 
 hash_of() { "$abut" rollout "$@" --json 2>&1 | sed 's/.*"state_hash": "\([0-9a-f]*\)".*/\1/'; }

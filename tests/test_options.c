@@ -149,8 +149,8 @@ TEST(no_cuda_device) {
 
 enum { INPUTS = 3 };
 static const char *const tensor_names[INPUTS + OUT_COUNT] = {
-    "qpos0",         "qvel0",   "ctrl",     "qpos",   "qvel",   "xpos",       "xquat",
-    "contact_force", "min_gap", "min_pair", "energy", "status", "iterations", "moved"};
+    "qpos0",   "qvel0",    "ctrl",   "qpos",   "qvel",       "xpos",  "xquat",       "contact_force",
+    "min_gap", "min_pair", "energy", "status", "iterations", "moved", "overlap_pair"};
 
 /* A rollout in which every array is given. */
 typedef struct call {

@@ -41,7 +41,7 @@ static void rebind(run *r) {
   abut_tensor **to[OUT_COUNT] = {&r->args.qpos,       &r->args.qvel,          &r->args.xpos,
                                  &r->args.xquat,      &r->args.contact_force, &r->args.min_gap,
                                  &r->args.min_pair,   &r->args.energy,        &r->args.status,
-                                 &r->args.iterations, &r->args.moved};
+                                 &r->args.iterations, &r->args.moved,         &r->args.overlap_pair};
   for (int i = 0; i < OUT_COUNT; i++) *to[i] = tensor(&r->out[i]);
 }
 static void go_kicked(run *r, const scene *s, const abut_options *o, abut_batch *b, int64_t nstep) {

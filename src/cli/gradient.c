@@ -4,6 +4,7 @@
 #include "json.h"
 #include "random.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const gradient_input_names[INPUT_COUNT] = {"qpos",     "qvel", "ctrl",     "gravity",
@@ -47,12 +48,13 @@ static int allocate(gradient_run *out, int check) {
   }
   if (code == CLI_OK) code = array_create(&out->min_pivot, "min_pivot", dtype, 1, &n);
   if (code == CLI_OK) code = array_create(&out->status, "status", ARRAY_U32, 1, &n);
+  if (code == CLI_OK) code = array_create(&out->overlap_pair, "overlap_pair", ARRAY_I32, 1, &n);
   return code;
 }
 
 static void release(gradient_run *out) {
   array *all[] = {&out->qpos,          &out->qvel,      &out->cot_qpos, &out->cot_qvel,
-                  &out->contact_force, &out->min_pivot, &out->status};
+                  &out->contact_force, &out->min_pivot, &out->status,   &out->overlap_pair};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) array_destroy(all[i]);
   for (int i = 0; i < INPUT_COUNT; i++) array_destroy(&out->grad[i]);
   ctrl_close(&out->controls);
@@ -76,20 +78,24 @@ static void fill_cotangents(gradient_run *out) {
 }
 
 /* The state after the shapes that touch were moved apart: from there on, states depend smoothly on the start.
- */
+ * Environments that cannot start stay as they failed. */
 static int find_start(gradient_run *out) {
   const abut_model_sizes *sizes = &out->job.sizes;
   array qpos = {0}, qvel = {0};
-  int dtype = out->job.options.dtype;
-  int code = array_create(&qpos, "qpos", dtype, 3, (int64_t[]){out->envs, 2, sizes->nq});
+  uint8_t *starts = malloc((size_t)out->envs);
+  int dtype = out->job.options.dtype, code = starts ? CLI_OK : cli_error("out of memory");
+  if (code == CLI_OK) code = array_create(&qpos, "qpos", dtype, 3, (int64_t[]){out->envs, 2, sizes->nq});
   if (code == CLI_OK) code = array_create(&qvel, "qvel", dtype, 3, (int64_t[]){out->envs, 2, sizes->nv});
   abut_rollout_args args = abut_default_rollout_args();
   args.nstep = 1;
   args.qpos = array_tensor(&qpos);
   args.qvel = array_tensor(&qvel);
+  args.status = &out->status.tensor;
+  args.overlap_pair = &out->overlap_pair.tensor;
   if (code == CLI_OK && abut_rollout(out->job.batch, &args, NULL, NULL, NULL) != ABUT_OK)
     code = cli_library_error();
   for (int64_t env = 0; code == CLI_OK && env < out->envs; env++) {
+    starts[env] = !((uint32_t)array_get(&out->status, env) & ABUT_ENV_FROZEN);
     for (int64_t k = 0; k < sizes->nq; k++)
       array_set(&out->qpos, env * sizes->nq + k, array_get(&qpos, 2 * env * sizes->nq + k));
     for (int64_t k = 0; k < sizes->nv; k++)
@@ -98,8 +104,9 @@ static int find_start(gradient_run *out) {
   array_destroy(&qpos);
   array_destroy(&qvel);
   if (code == CLI_OK &&
-      abut_batch_set_state(out->job.batch, NULL, &out->qpos.tensor, &out->qvel.tensor) != ABUT_OK)
+      abut_batch_set_state(out->job.batch, starts, &out->qpos.tensor, &out->qvel.tensor) != ABUT_OK)
     code = cli_library_error();
+  free(starts);
   return code;
 }
 
@@ -137,8 +144,7 @@ static int run_reverse(gradient_run *out, progress *bar) {
   if (abut_rollout_vjp(out->job.batch, &args, progress_report, bar) != ABUT_OK)
     return progress_interrupted() ? cli_error("interrupted") : cli_library_error();
   out->reverse_seconds = cli_now() - start;
-  for (int64_t i = 0; i < out->envs; i++)
-    out->not_minimum += ((uint32_t)array_get(&out->status, i) & ABUT_ENV_NOT_MINIMUM) != 0;
+  out->failed = failures_count(out->status.tensor.data, &out->overlap_pair, out->envs);
   return CLI_OK;
 }
 
@@ -169,9 +175,10 @@ static void print_json(const gradient_run *in) {
   for (int i = 0; i < INPUT_COUNT; i++) emit_number(&json, gradient_input_names[i], norm(&in->grad[i]));
   emit_close(&json, '}');
   emit_number(&json, "min_pivot", smallest(&in->min_pivot));
-  emit_integer(&json, "not_minimum_envs", in->not_minimum);
+  emit_integer(&json, "not_minimum_envs", in->failed.envs[FAILED_NOT_MINIMUM]);
   emit_integer(&json, "failed_envs", in->forward.failed_envs);
   emit_integer(&json, "bytes_per_env", in->job.bytes_per_env);
+  failures_json(&json, &in->failed, in->job.model);
   emit_close(&json, '}');
   printf("\n");
 }
@@ -183,8 +190,9 @@ static void print_timing(const gradient_run *in, const char *scene) {
   printf("  reverse                 %.3f s\n", in->reverse_seconds);
   printf("  reverse over forward    %.3f\n", in->reverse_seconds / in->forward.seconds);
   printf("  smallest pivot          %.6g\n", smallest(&in->min_pivot));
-  printf("  not a strict minimum    %lld environments\n", (long long)in->not_minimum);
+  printf("  not a strict minimum    %lld environments\n", (long long)in->failed.envs[FAILED_NOT_MINIMUM]);
   printf("  failed environments     %lld\n", (long long)in->forward.failed_envs);
+  failures_print(&in->failed, in->job.model);
 }
 
 static void print_norms(const gradient_run *in) {
@@ -208,7 +216,7 @@ static double group_error(const gradient_check *in, int group) {
   return error / (largest > 0 ? largest : 1);
 }
 
-static void print_check_json(const gradient_check *in, double overall) {
+static void print_check_json(const gradient_run *run, const gradient_check *in, double overall) {
   json_writer json = {.stream = stdout};
   emit_open(&json, NULL, '{');
   emit_open(&json, "max_relative_error", '{');
@@ -217,6 +225,7 @@ static void print_check_json(const gradient_check *in, double overall) {
   emit_close(&json, '}');
   emit_integer(&json, "pairs_active", in->pairs_active);
   emit_integer(&json, "active_set_changes", in->active_set_changes);
+  failures_json(&json, &run->failed, run->job.model);
   emit_close(&json, '}');
   printf("\n");
 }
@@ -241,16 +250,17 @@ static int check(gradient_run *in, const cli_options *options, progress *bar) {
   if (code != CLI_OK) return code;
   for (int i = 0; i < GROUP_COUNT; i++) overall = fmax(overall, group_error(&found, i));
   if (options->json) {
-    print_check_json(&found, overall);
+    print_check_json(in, &found, overall);
   } else {
     print_timing(in, options->arguments[0]);
     print_check(&found, overall);
   }
   code = cli_flush();
   if (code != CLI_OK) return code;
-  if (in->forward.failed_envs || in->not_minimum) {
+  if (in->forward.failed_envs || in->failed.envs[FAILED_NOT_MINIMUM]) {
     cli_error("check: %lld of %lld environments failed and %lld are not at a strict minimum",
-              (long long)in->forward.failed_envs, (long long)in->envs, (long long)in->not_minimum);
+              (long long)in->forward.failed_envs, (long long)in->envs,
+              (long long)in->failed.envs[FAILED_NOT_MINIMUM]);
     return CLI_CHECK_FAILED;
   }
   return overall <= CHECK_LIMIT ? CLI_OK : CLI_CHECK_FAILED;

@@ -3,6 +3,7 @@
 #define ABUT_CLI_GRADIENT_H
 #include "array.h"
 #include "ctrl.h"
+#include "failures.h"
 #include "job.h"
 #include "progress.h"
 
@@ -21,9 +22,10 @@ typedef struct gradient_run {
   array contact_force;      /* [N, T, npair, 3], where it was asked for */
   array grad[INPUT_COUNT];  /* as abut_vjp_args: qpos has nq entries here */
   array min_pivot, status;  /* [N] */
+  array overlap_pair;       /* [N] */
   abut_rollout_result forward;
+  failures failed;
   double reverse_seconds;
-  int64_t not_minimum; /* environments whose step is not a strict minimum */
 } gradient_run;
 
 /* How the cotangents compare with central differences. */

@@ -1,5 +1,6 @@
 /* rollout.c: abut rollout: simulate a batch, report, write trajectories and an animation. */
 #include "ctrl.h"
+#include "failures.h"
 #include "json.h"
 #include "output_file.h"
 #include "trajectory.h"
@@ -58,7 +59,7 @@ static int hash_state(const job *in, uint64_t *hash) {
   return code;
 }
 
-static void print_json(const job *in, const trajectory *run, uint64_t hash) {
+static void print_json(const job *in, const trajectory *run, const failures *failed, uint64_t hash) {
   const abut_rollout_result *result = &run->result;
   double env_steps = (double)in->options.nenv * (double)run->steps;
   char text[17];
@@ -76,6 +77,7 @@ static void print_json(const job *in, const trajectory *run, uint64_t hash) {
   emit_integer(&json, "bytes_per_env", in->bytes_per_env);
   emit_integer(&json, "reruns", result->reruns);
   emit_text(&json, "state_hash", text);
+  failures_json(&json, failed, in->model);
   emit_close(&json, '}');
   printf("\n");
 }
@@ -90,7 +92,8 @@ static void print_heading(const job *in, const trajectory *run, const char *scen
   fflush(stdout);
 }
 
-static void print_table(const job *in, const trajectory *run, const recorder *recorded, uint64_t hash) {
+static void print_table(const job *in, const trajectory *run, const failures *failed,
+                        const recorder *recorded, uint64_t hash) {
   const abut_rollout_result *result = &run->result;
   double env_steps = (double)in->options.nenv * (double)run->steps;
   printf("  seconds                 %.3f\n", result->seconds);
@@ -99,6 +102,7 @@ static void print_table(const job *in, const trajectory *run, const recorder *re
          (long long)result->newton_iterations_max);
   printf("  unconverged steps       %lld\n", (long long)result->unconverged_steps);
   printf("  failed environments     %lld\n", (long long)result->failed_envs);
+  failures_print(failed, in->model);
   if (isfinite(recorded->smallest_gap)) printf("  smallest gap            %.6g m\n", recorded->smallest_gap);
   if (run->moved_max > 0) printf("  moved apart at start    %.6g m\n", run->moved_max);
   printf("  bytes_per_env           %lld\n", (long long)in->bytes_per_env);
@@ -165,10 +169,11 @@ static int run(const cli_options *options, job *work, trajectory *plan, recorder
   if (code == CLI_OK) code = hash_state(work, &hash);
   code = close_outputs(recorded, plan, code);
   if (code != CLI_OK) return code;
+  failures failed = failures_count(plan->env_status, &plan->overlap_pair, work->options.nenv);
   if (options->json)
-    print_json(work, plan, hash);
+    print_json(work, plan, &failed, hash);
   else
-    print_table(work, plan, recorded, hash);
+    print_table(work, plan, &failed, recorded, hash);
   return cli_flush();
 }
 

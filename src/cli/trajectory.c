@@ -31,6 +31,7 @@ static int allocate(trajectory *out) {
     code = array_create(&out->ctrl, "controls", dtype, 3, (int64_t[]){out->ctrl_envs, ctrl_rows, sizes.nu});
   if (code == CLI_OK) code = array_create(&out->status, "status", ARRAY_U32, 1, &n);
   if (code == CLI_OK) code = array_create(&out->moved, "moved", dtype, 1, &n);
+  if (code == CLI_OK) code = array_create(&out->overlap_pair, "overlap_pair", ARRAY_I32, 1, &n);
   if (code == CLI_OK && out->wanted & WANT_STATE) {
     code = array_create(&out->qpos, "qpos", dtype, 3, (int64_t[]){n, rows, sizes.nq});
     if (code == CLI_OK) code = array_create(&out->qvel, "qvel", dtype, 3, (int64_t[]){n, rows, sizes.nv});
@@ -89,6 +90,7 @@ static int run_segment(trajectory *out, int64_t first, int64_t n, progress *bar)
   args.min_gap = array_tensor(&out->min_gap);
   args.status = &out->status.tensor;
   args.moved = &out->moved.tensor;
+  args.overlap_pair = first == 0 ? &out->overlap_pair.tensor : NULL;
   double share = out->share / (double)out->steps;
   progress_part(bar, out->done + share * (double)first, share * (double)n);
   if (abut_rollout(out->job->batch, &args, &part, progress_report, bar) != ABUT_OK)
@@ -110,8 +112,8 @@ int trajectory_run(trajectory *out, progress *bar) {
 }
 
 void trajectory_free(trajectory *out) {
-  array *all[] = {&out->ctrl,          &out->qpos,    &out->qvel,   &out->xpos, &out->xquat,
-                  &out->contact_force, &out->min_gap, &out->status, &out->moved};
+  array *all[] = {&out->ctrl,          &out->qpos,    &out->qvel,   &out->xpos,  &out->xquat,
+                  &out->contact_force, &out->min_gap, &out->status, &out->moved, &out->overlap_pair};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) array_destroy(all[i]);
   free(out->env_status);
   out->env_status = NULL;

@@ -20,8 +20,9 @@ struct trajectory {
   /* takes the outputs of steps first to first + n; index 0 of a T+1 axis is the state before them */
   int (*sink)(void *sink_user, trajectory *from, int64_t first, int64_t n);
   void *sink_user;
-  /* the running segment's arrays; those not wanted have no data */
-  array ctrl, qpos, qvel, xpos, xquat, contact_force, min_gap, status, moved;
+  /* the running segment's arrays; those not wanted have no data. overlap_pair is the first segment's: where
+   * an environment starts */
+  array ctrl, qpos, qvel, xpos, xquat, contact_force, min_gap, status, moved, overlap_pair;
   uint32_t *env_status;       /* bits of all segments so far */
   double done, share;         /* of the progress bar: where the trajectory starts, what it fills */
   double moved_max;           /* m, separation at the start */

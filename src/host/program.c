@@ -164,6 +164,7 @@ static int fetch(worker *w, program_io *io, int lane) {
   }
   if (!state_is_finite(w, lane)) status |= ABUT_ENV_NONFINITE;
   double moved = 0;
+  int32_t overlap_pair = -1;
   w->g.live = 1u << lane;
   if (fresh && !(status & ABUT_ENV_FROZEN)) {
     int32_t culprit;
@@ -174,7 +175,7 @@ static int fetch(worker *w, program_io *io, int lane) {
     slots_order(w);
     if (!separate_lane(w, lane, &moved, &culprit)) {
       status |= ABUT_ENV_OVERLAP;
-      __atomic_store_n(&io->overlap_pair, culprit, __ATOMIC_RELAXED);
+      overlap_pair = culprit;
     }
     slots_release(w, 1u << lane);
     slots_order(w);
@@ -182,6 +183,7 @@ static int fetch(worker *w, program_io *io, int lane) {
   }
   b->kernels->begin(&b->params, &w->g); /* poses of the start, normalised quaternions */
   if (a->moved) elem_put(b, output_row(a->moved, env, 1, e), 0, moved);
+  if (a->overlap_pair) memcpy(output_row(a->overlap_pair, env, 1, 4), &overlap_pair, 4);
   b->kernels->finish(&b->params, &w->g);
   if (a->qvel0)
     lane_load(w, at->qvel, lane, m->nv, input_row(io, a->qvel0, env, 0, m->nv));

@@ -8,7 +8,6 @@ typedef struct program_io {
   const abut_rollout_args *args;
   int64_t next;            /* environment that the next free lane takes */
   int64_t steps, finished; /* environment-steps and environments done */
-  int32_t overlap_pair;    /* a pair that could not be separated, -1 */
   volatile int stop;       /* the caller asked to stop */
   abut_progress progress;
   void *user;

@@ -48,6 +48,7 @@ static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
       {"status", a->status, 'u', 1, {n}, 0},
       {"iterations", a->iterations, 'i', 2, {n, t}, 0},
       {"moved", a->moved, 'r', 1, {n}, 0},
+      {"overlap_pair", a->overlap_pair, 'i', 1, {n}, 0},
   };
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     int64_t bc[4] = {list[i].input, list[i].input && list[i].ndim == 3, 0, 0};
@@ -104,7 +105,7 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
     b->tape_valid = 0;
     if (a->record) ABUT_TRY(tape_prepare(b, a));
     clear_lanes(b);
-    program_io io = {b, a, 0, 0, 0, -1, 0, progress, user, start};
+    program_io io = {b, a, 0, 0, 0, 0, progress, user, start};
     workers_run(b, program_main, &io);
     int32_t need = list_need(b);
     if (io.stop) {
