@@ -142,10 +142,12 @@ cmp -s $stack "$folder/copy.abut" && pass || fail "convert of a .abut file is no
 # ------------------------------------------------------------------------------------------------ info
 works info $ant
 grep -q 'bytes_per_env' "$folder/stdout" && pass || fail "info prints bytes_per_env"
+works info $ant --envs 64
+grep -qE 'bytes_per_env [0-9]+ \(--envs 64\)' "$folder/stdout" && pass || fail "info says for how many environments"
 works info $ant --json
 holds "value['nv'] == 22 and value['nu'] == 12 and len(value['pairs']) == value['npair']"
 holds "value['options']['dt'] == 0.01 and value['options']['contact'] == 'local'"
-holds "value['bytes_per_env'] > 0 and value['advice']['gap'] == 1e-3"
+holds "value['bytes_per_env'] > 0 and value['envs'] == 1 and value['advice']['gap'] == 1e-3"
 # the advice solves its own equation: 4 mu / (g/2)^2 = load for the inverse barrier
 holds "abs(16 * value['advice']['inverse']['stiffness'] / 1e-6 / value['advice']['load'] - 1) < 1e-9"
 works info $ant --json --gap 1e-4 --contact inverse

@@ -101,6 +101,26 @@ TEST(memory_estimate_is_monotonic) {
   scene_free(&s);
 }
 
+/* Threads without environments to work on cost nothing: one environment with 1,000 threads is as large as
+ * with one, in the estimate and in fact. */
+TEST(threads_without_work_need_no_memory) {
+  scene s;
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  int64_t total[2], held[2];
+  for (int i = 0; i < 2; i++) {
+    abut_options o = test_options(1);
+    o.threads = i ? 1000 : 1;
+    CHECK_STATUS(abut_batch_memory(s.model, &o, 0, NULL, &total[i]), ABUT_OK);
+    int64_t before = live;
+    abut_batch *b = batch_of(&s, &o);
+    held[i] = live - before;
+    abut_batch_destroy(b);
+  }
+  CHECK(total[0] == total[1]);
+  CHECK_REL((double)held[0], (double)held[1], 0.02);
+  scene_free(&s);
+}
+
 static int64_t calls_of(abut_batch *b, run *r) {
   int64_t before = calls;
   run_go(r, b);

@@ -234,7 +234,7 @@ enum { ABUT_SOLVER_JOINT = 0, ABUT_SOLVER_NESTED = 1 };
 typedef struct abut_options {
   int64_t nenv;
   int32_t device;         /* ABUT_DEVICE_* */
-  int32_t threads;        /* CPU; 0: all cores */
+  int32_t threads;        /* CPU; 0: all cores. No more are used than have environments to work on */
   int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
   int32_t contact;        /* ABUT_CONTACT_* */
   int32_t weights;        /* of a shape's points */

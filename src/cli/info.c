@@ -91,7 +91,7 @@ static void print_defaults(const job *in) {
          cli_choice("solver", used->solver));
   printf("  --device %s --threads %d", cli_choice("device", used->device), used->threads);
   printf(" --dtype %s\n", cli_choice("dtype", used->dtype));
-  printf("bytes_per_env %lld\n", (long long)in->bytes_per_env);
+  printf("bytes_per_env %lld (--envs %lld)\n", (long long)in->bytes_per_env, (long long)used->nenv);
 }
 
 static void print_advice(const job *in, double load, double gap) {
@@ -262,6 +262,7 @@ static void print_json(const job *in, const cli_options *options, double load) {
   emit_open(&json, "keys", '[');
   for (int32_t i = 0; i < in->sizes.nkey; i++) emit_text(&json, NULL, abut_model_name(in->model, 'k', i));
   emit_close(&json, ']');
+  emit_integer(&json, "envs", in->options.nenv);
   emit_integer(&json, "bytes_per_env", in->bytes_per_env);
   json_options(&json, &in->options);
   json_advice(&json, in, load, options->gap);

@@ -29,7 +29,7 @@ enum {
 
 #define AT(field) offsetof(cli_options, field)
 static const option_spec table[] = {
-    {"envs", INTEGER, RUN_COMMANDS, AT(envs), 1, 1e12, "N", "1", NULL, "environments"},
+    {"envs", INTEGER, STEP_COMMANDS, AT(envs), 1, 1e12, "N", "1", NULL, "environments"},
     {"steps", INTEGER, RUN_COMMANDS, AT(steps), 1, 1e12, "T", "100", NULL, "steps"},
     {"dt", POSITIVE, STEP_COMMANDS, AT(dt), 0, 0, "S", NULL, "0.01", "step length (s)"},
     {"contact", CHOICE, STEP_COMMANDS, AT(contact), 0, 0, "local|inverse", "local", NULL, "contact barrier"},

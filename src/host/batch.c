@@ -92,6 +92,12 @@ static int64_t bytes_add(int64_t a, int64_t b, int64_t c) {
   return __builtin_mul_overflow(b, c, &r) || __builtin_add_overflow(a, r, &r) ? INT64_MAX : r;
 }
 
+/* Threads that can have work: each takes a group of lanes full of environments at a time. */
+static int32_t worker_count(const abut_batch *b) {
+  int64_t lanes = b->kernels->lanes, groups = (b->options.nenv + lanes - 1) / lanes;
+  return b->options.threads < groups ? b->options.threads : (int32_t)groups;
+}
+
 abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
                               int64_t *bytes_per_env, int64_t *bytes_total) {
   if (!model || !options || nstep < 0)
@@ -102,7 +108,7 @@ abut_status abut_batch_memory(const abut_model *model, const abut_options *optio
   b.kernels = abut_kernels_find(b.options.dtype, NULL);
   b.capacity = initial_capacity(model, &b.options);
   ABUT_TRY(params_create(model, &b.options, &b.params));
-  int64_t workers = b.options.threads * worker_bytes(&b.params, b.kernels, b.capacity);
+  int64_t workers = worker_count(&b) * worker_bytes(&b.params, b.kernels, b.capacity);
   int64_t record = nstep > 0 ? bytes_add(start_bytes(&b), nstep, step_bytes(&b)) : 0;
   if (bytes_per_env)
     *bytes_per_env = 2 * state_bytes(&b) + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
@@ -166,7 +172,7 @@ static abut_status default_parameters(abut_batch *b) {
 }
 
 static abut_status workers_allocate(abut_batch *b) {
-  b->nworker = b->options.threads;
+  b->nworker = worker_count(b);
   b->workers = calloc((size_t)b->nworker, sizeof *b->workers);
   if (!b->workers) return abut_fail(ABUT_ERROR_MEMORY, "%d threads: out of memory", b->nworker);
   for (int32_t i = 0; i < b->nworker; i++) ABUT_TRY(worker_create(b, &b->workers[i]));

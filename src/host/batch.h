@@ -87,7 +87,7 @@ void params_destroy(step_params *params);
 /* worker.c */
 abut_status worker_create(abut_batch *batch, worker *w);
 void worker_destroy(worker *w);
-/* Runs every worker that can have work once; the first on the calling thread. Fewer threads than asked for
+/* Runs every worker once; the first on the calling thread. Fewer threads than asked for
  * change nothing but time. */
 typedef void (*worker_main)(worker *w, void *io);
 void workers_run(struct abut_batch *batch, worker_main run, void *io);

@@ -197,8 +197,7 @@ static void *thread_main(void *arg) {
 }
 
 void workers_run(abut_batch *b, worker_main run, void *io) {
-  int64_t lanes = b->kernels->lanes, useful = (b->options.nenv + lanes - 1) / lanes;
-  int32_t n = b->nworker < useful ? b->nworker : (int32_t)useful, started = 1;
+  int32_t n = b->nworker, started = 1;
   pthread_t *threads = calloc((size_t)n, sizeof *threads);
   thread_arg *args = calloc((size_t)n, sizeof *args);
   for (; threads && args && started < n; started++) {
