@@ -109,40 +109,6 @@ abut_status abut_mesh_join(abut_mesh *mesh) {
   return ABUT_OK;
 }
 
-/* ---------------------------------------------------------------------------------------- closed meshes */
-
-static int by_value(const void *a, const void *b) {
-  uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-  return (x > y) - (x < y);
-}
-
-/* An edge from corner a to corner b as a number: equal edges follow each other when sorted, ascending ones
- * first. */
-static uint64_t edge_key(int32_t a, int32_t b) {
-  uint64_t low = (uint64_t)(a < b ? a : b), high = (uint64_t)(a < b ? b : a);
-  return low << 33 | high << 1 | (a > b);
-}
-
-abut_status abut_mesh_is_closed(const abut_mesh *mesh, int32_t *closed) {
-  uint64_t *edges = malloc((size_t)(3 * mesh->nface + 1) * sizeof *edges);
-  if (!edges)
-    return abut_fail(ABUT_ERROR_MEMORY, "a mesh of %lld triangles: out of memory", (long long)mesh->nface);
-  int64_t n = 0;
-  for (int64_t i = 0; i < mesh->nface; i++) {
-    const int32_t *f = mesh->faces + 3 * i;
-    if (f[0] == f[1] || f[1] == f[2] || f[2] == f[0]) continue; /* encloses nothing */
-    for (int k = 0; k < 3; k++) edges[n++] = edge_key(f[k], f[(k + 1) % 3]);
-  }
-  qsort(edges, (size_t)n, sizeof *edges, by_value);
-  *closed = n > 0 && n % 2 == 0;
-  for (int64_t i = 0; *closed && i < n; i += 2) {
-    int pair = edges[i] % 2 == 0 && edges[i + 1] == edges[i] + 1;
-    *closed = pair && (i + 2 == n || edges[i + 2] > edges[i + 1]);
-  }
-  free(edges);
-  return ABUT_OK;
-}
-
 /* ---------------------------------------------------------------------------------------- text */
 
 /* Cuts the next line off the text at *at; lines that end in a backslash go on. NULL at the end. */

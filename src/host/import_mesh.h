@@ -16,8 +16,5 @@ abut_status abut_mesh_load(const char *path, abut_mesh *mesh);
 void abut_mesh_free(abut_mesh *mesh);
 /* Makes points that are equal one: files repeat a corner for every triangle, or for every normal it has. */
 abut_status abut_mesh_join(abut_mesh *mesh);
-/* Whether the triangles enclose a volume: every edge lies between two of them, which pass it in opposite
- * directions. Equal points must be one; triangles with two equal corners do not count. */
-abut_status abut_mesh_is_closed(const abut_mesh *mesh, int32_t *closed);
 
 #endif

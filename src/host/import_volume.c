@@ -7,8 +7,10 @@
 #include "status.h"
 #ifdef ABUT_HAVE_MUJOCO
 #include "import_mesh.h"
+#include "shape_hull.h"
 #include <mujoco/mujoco.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if mjVERSION_HEADER >= 337 /* with mjs_setUserValue */
 
@@ -42,7 +44,18 @@ static int find_geom(mjSpec *spec, const mjModel *mj, int mesh) {
   return -1;
 }
 
-static abut_status is_closed(const mjModel *mj, int id, int32_t *closed) {
+/* Triangles without those that two equal corners leave nothing of. */
+static void drop_empty(abut_mesh *mesh) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < mesh->nface; i++) {
+    int32_t *f = mesh->faces + 3 * i;
+    if (f[0] != f[1] && f[1] != f[2] && f[2] != f[0]) memmove(mesh->faces + 3 * n++, f, 3 * sizeof *f);
+  }
+  mesh->nface = n;
+}
+
+/* ABUT_ERROR_MODEL: the mesh is not closed. */
+static abut_status check_mesh(const mjModel *mj, int id) {
   const float *vertices = mj->mesh_vert + 3 * mj->mesh_vertadr[id];
   abut_mesh mesh = {.npoint = mj->mesh_vertnum[id], .nface = mj->mesh_facenum[id]};
   mesh.points = malloc((size_t)(3 * mesh.npoint + 1) * sizeof *mesh.points);
@@ -54,7 +67,8 @@ static abut_status is_closed(const mjModel *mj, int id, int32_t *closed) {
     for (int64_t i = 0; i < 3 * mesh.npoint; i++) mesh.points[i] = vertices[i];
     for (int64_t i = 0; i < 3 * mesh.nface; i++) mesh.faces[i] = mj->mesh_face[3 * mj->mesh_faceadr[id] + i];
     status = abut_mesh_join(&mesh);
-    if (status == ABUT_OK) status = abut_mesh_is_closed(&mesh, closed);
+    drop_empty(&mesh);
+    if (status == ABUT_OK) status = abut_mesh_check_closed(mesh.faces, mesh.nface);
   }
   abut_mesh_free(&mesh);
   return status;
@@ -65,10 +79,10 @@ abut_status abut_import_check_volumes(struct mjSpec_ *spec, const struct mjModel
   for (mjsElement *at = mjs_firstElement(spec, mjOBJ_MESH); at; at = mjs_nextElement(spec, at)) {
     mjtMeshInertia kind = mjs_asMesh(at)->inertia;
     int mesh = mjs_getId(at), geom = find_geom(spec, mj, mesh);
-    int32_t closed = 1;
     if (geom < 0 || kind == mjMESH_INERTIA_CONVEX || kind == mjMESH_INERTIA_SHELL) continue;
-    ABUT_TRY(is_closed(mj, mesh, &closed));
-    if (!closed)
+    abut_status status = check_mesh(mj, mesh);
+    if (status == ABUT_ERROR_MEMORY) return status;
+    if (status != ABUT_OK)
       abut_findings_add(findings, ABUT_FINDING_FATAL,
                         "mesh %s (not closed, but body %s needs its volume: <inertial> or inertia=\"convex\" "
                         "would do without)",

@@ -189,9 +189,9 @@ static int compare_edges(const void *a, const void *b) {
 }
 
 /* A surface bounds a volume if every directed edge occurs once and its reverse too. */
-static abut_status check_closed(const int32_t *faces, int64_t nface) {
+abut_status abut_mesh_check_closed(const int32_t *faces, int64_t nface) {
   size_t count = 3 * (size_t)nface;
-  int32_t *edges = malloc(count * 2 * sizeof *edges);
+  int32_t *edges = malloc((count + 1) * 2 * sizeof *edges);
   if (!edges) return abut_fail(ABUT_ERROR_MEMORY, "mesh of %lld faces: no memory", (long long)nface);
   for (size_t i = 0; i < count; i++) {
     edges[2 * i] = faces[i];
@@ -238,7 +238,7 @@ abut_status abut_mesh_moment(const double *points, int64_t npoint, const int32_t
     if (faces[i] < 0 || faces[i] >= npoint)
       return abut_fail(ABUT_ERROR_ARGUMENT, "mesh face %lld has vertex %d of %lld", (long long)(i / 3),
                        faces[i], (long long)npoint);
-  ABUT_TRY(check_closed(faces, nface));
+  ABUT_TRY(abut_mesh_check_closed(faces, nface));
   /* about the first vertex, which is near: a mesh far from its frame's origin keeps its digits */
   double local[10] = {0};
   static const double upright[4] = {1, 0, 0, 0};

@@ -9,6 +9,9 @@
 abut_status abut_hull_build(const double *points, int64_t n, double **hull_points, int32_t *npoint,
                             int32_t **faces, int32_t *nface);
 
+/* Refuses (ABUT_ERROR_MODEL) triangles that bound no volume: open, or with an edge that more than two of
+ * them, or two on the same side, have. Equal points must be one. */
+abut_status abut_mesh_check_closed(const int32_t *faces, int64_t nface);
 /* Moments (moment.h) of the solid of density 1 within triangles, closed and outward. Refuses open,
  * non-manifold and inside-out surfaces: they have no volume. */
 abut_status abut_mesh_moment(const double *points, int64_t npoint, const int32_t *faces, int64_t nface,
