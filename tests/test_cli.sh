@@ -56,18 +56,20 @@ refuses() { # text arguments
   fi
 }
 
-# write_npy NAME DESCR ORDER SHAPE VALUE: a file of equal numbers
+# write_npy NAME DESCR ORDER SHAPE VALUE [VERSION [PADDING]]: a file of equal numbers; PADDING blanks in its header
 write_npy() {
-  python3 - "$folder/$1" "$2" "$3" "$4" "$5" <<'PYTHON'
+  python3 - "$folder/$1" "$2" "$3" "$4" "$5" "${6:-1}" "${7:-0}" <<'PYTHON'
 import struct, sys
-path, descr, order, shape, value = sys.argv[1:]
+path, descr, order, shape, value, version, padding = sys.argv[1:]
 count = 1
 for size in eval(shape):
     count *= size
 header = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, order, shape)
-header += " " * (-(len(header) + 11) % 64) + "\n"
+header += " " * int(padding)
+header += " " * (-(len(header) + (11 if version == "1" else 13)) % 64) + "\n"
 with open(path, "wb") as file:
-    file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+    file.write(b"\x93NUMPY" + bytes([int(version), 0]) + struct.pack("<H" if version == "1" else "<I", len(header)))
+    file.write(header.encode())
     file.write(struct.pack("<%d%s" % (count, {"f8": "d", "f4": "f", "i4": "i"}[descr[1:]]), *[eval(value)] * count))
 PYTHON
 }
@@ -118,7 +120,8 @@ refuses "--threads -1:" rollout $stack --threads -1
 refuses "--json: takes no value" rollout $stack --json=1
 refuses "unexpected argument 'b'" rollout $stack b
 refuses "needs SCENE" rollout
-refuses "--env 4:" rollout $stack --envs 4 --env 4
+refuses "--env 4: the run has 4 environments" rollout $stack --envs 4 --env 4
+refuses "--env 1: the run has 1 environment" rollout $stack --env 1
 refuses "--key nowhere:" rollout $stack --key nowhere $files
 refuses "a.gltf" rollout $stack --gltf "$out/a.gltf"
 refuses "GiB" rollout $stack --envs 1000000000 --json
@@ -191,17 +194,25 @@ write_npy constant.npy '<f8' False '(1, 1, 12)' 0.25
 write_npy full.npy '<f4' False '(8, 12, 12)' 0.25
 same "$(hash_of $ant --envs 8 --steps 12 --ctrl "$folder/constant.npy")" \
   "$(hash_of $ant --envs 8 --steps 12 --ctrl "$folder/full.npy")" "broadcast controls"
+for version in 2 3; do
+  write_npy version$version.npy '<f8' False '(1, 1, 12)' 0.25 $version 70000
+  same "$(hash_of $ant --envs 8 --steps 12 --ctrl "$folder/constant.npy")" \
+    "$(hash_of $ant --envs 8 --steps 12 --ctrl "$folder/version$version.npy")" ".npy version $version"
+done
 write_npy wrong.npy '<f8' False '(3, 12, 12)' 0
 write_npy flat.npy '<f8' False '(12,)' 0
 write_npy integers.npy '<i4' False '(1, 1, 12)' 0
 write_npy fortran.npy '<f8' True '(1, 1, 12)' 0
 write_npy nan.npy '<f8' False '(1, 1, 12)' "float('nan')"
+write_npy version4.npy '<f8' False '(1, 1, 12)' 0 4
 head -c 100 "$folder/full.npy" >"$folder/header.npy"
 head -c 1000 "$folder/full.npy" >"$folder/truncated.npy"
+{ cat "$folder/constant.npy"; echo more; } >"$folder/longer.npy"
 echo text >"$folder/text.npy"
-for case in "absent.npy:absent.npy" "wrong.npy:[3, 12, 12]" "flat.npy:1 dimensions" "integers.npy:<i4" \
-  "fortran.npy:Fortran" "nan.npy:[0, 0, 0] is nan" "header.npy:header.npy" "truncated.npy:truncated" \
-  "text.npy:not a .npy file"; do
+for case in "absent.npy:absent.npy" "wrong.npy:[3, 12, 12]" "flat.npy:1 dimension," \
+  "integers.npy:type '<i4', '<f8' or" "fortran.npy:Fortran" "nan.npy:[0, 0, 0] is nan" "header.npy:header.npy" \
+  "truncated.npy:truncated" "longer.npy:101 bytes of data, its header says 96" "text.npy:not a .npy file" \
+  "version4.npy:version 4.0"; do
   refuses "${case#*:}" rollout $ant --envs 8 --steps 12 --ctrl "$folder/${case%%:*}" $files
 done
 

@@ -207,7 +207,7 @@ TEST(margins_are_noted) {
   abut_model *model = NULL;
   CHECK_STATUS(load(SCENE("", "<geom size='.1' margin='.01'/>", ""), &model), ABUT_OK);
   CHECK(model &&
-        strstr(abut_model_warnings(model), "note: the margin of 1 geoms (largest 0.01 m) is ignored"));
+        strstr(abut_model_warnings(model), "note: the margin of 1 geom (largest 0.01 m) is ignored"));
   abut_model_destroy(model);
 }
 

@@ -184,13 +184,13 @@ static void print_json(const gradient_run *in) {
 }
 
 static void print_timing(const gradient_run *in, const char *scene) {
-  printf("%s: %lld environments, %lld steps of %g s\n", scene, (long long)in->envs, (long long)in->steps,
-         in->job.options.timestep);
+  printf("%s: %lld environment%s, %lld step%s of %g s\n", scene, (long long)in->envs, PLURAL(in->envs),
+         (long long)in->steps, PLURAL(in->steps), in->job.options.timestep);
   printf("  forward, recorded       %.3f s\n", in->forward.seconds);
   printf("  reverse                 %.3f s\n", in->reverse_seconds);
   printf("  reverse over forward    %.3f\n", in->reverse_seconds / in->forward.seconds);
   printf("  smallest pivot          %.6g\n", smallest(&in->min_pivot));
-  printf("  not a strict minimum    %lld environments\n", (long long)in->failed.envs[FAILED_NOT_MINIMUM]);
+  printf("  not a strict minimum    %lld\n", (long long)in->failed.envs[FAILED_NOT_MINIMUM]);
   printf("  failed environments     %lld\n", (long long)in->forward.failed_envs);
   failures_print(&in->failed, in->job.model);
 }
@@ -258,8 +258,8 @@ static int check(gradient_run *in, const cli_options *options, progress *bar) {
   code = cli_flush();
   if (code != CLI_OK) return code;
   if (in->forward.failed_envs || in->failed.envs[FAILED_NOT_MINIMUM]) {
-    cli_error("check: %lld of %lld environments failed and %lld are not at a strict minimum",
-              (long long)in->forward.failed_envs, (long long)in->envs,
+    cli_error("check: %lld of %lld environment%s failed, %lld not at a strict minimum",
+              (long long)in->forward.failed_envs, (long long)in->envs, PLURAL(in->envs),
               (long long)in->failed.envs[FAILED_NOT_MINIMUM]);
     return CLI_CHECK_FAILED;
   }

@@ -75,8 +75,8 @@ int job_create(job *out, const abut_options *options, int64_t nstep, double extr
   }
   needed += extra;
   if (needed > available)
-    return cli_error("%lld environments need %.1f GiB, %.1f GiB available", (long long)options->nenv,
-                     needed / 0x1p30, available / 0x1p30);
+    return cli_error("%lld environment%s %.1f GiB, %.1f GiB available", (long long)options->nenv,
+                     options->nenv == 1 ? " needs" : "s need", needed / 0x1p30, available / 0x1p30);
   if (abut_batch_create(out->model, options, &out->batch) != ABUT_OK) return cli_library_error();
   out->options = abut_batch_get_options(out->batch);
   return CLI_OK;
@@ -92,8 +92,8 @@ int job_start(job *out, const cli_options *options) {
   if (options->key) {
     int key = find_key(out, options->key);
     if (key < 0)
-      return cli_error("--key %s: the scene has %d keyframes, none of this name", options->key,
-                       out->sizes.nkey);
+      return cli_error("--key %s: the scene has %d keyframe%s, none of this name", options->key,
+                       out->sizes.nkey, PLURAL(out->sizes.nkey));
     if (abut_batch_reset(out->batch, NULL, key) != ABUT_OK) return cli_library_error();
   }
   double sigma = options->perturb;

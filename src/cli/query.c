@@ -66,7 +66,7 @@ static int read_list(size_t element, const char *key, const json_t *object, size
   const json_t *from = json_object_get(object, key);
   if (!from || json_is_null(from)) return CLI_OK;
   if (!json_is_array(from) || json_array_size(from) != count)
-    return cli_error("query %zu: '%s' is not an array of %zu numbers", element, key, count);
+    return cli_error("query %zu: '%s' is not an array of %zu number%s", element, key, count, PLURAL(count));
   int code = read_numbers(element, key, from, 1, *next);
   for (size_t i = 0; code == CLI_OK && i < count; i++)
     if (!((*next)[i] > above)) code = cli_error("query %zu: '%s'[%zu] is %g", element, key, i, (*next)[i]);

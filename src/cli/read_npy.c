@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_MAX = 4096 };
-
 typedef struct npy_header {
   int64_t shape[3], count;
   int size; /* bytes of an element */
@@ -17,6 +15,12 @@ typedef struct npy_header {
 static const char *find_value(const char *dict, const char *key) {
   const char *at = strstr(dict, key);
   return at ? at + strlen(key) + strspn(at + strlen(key), ": ") : NULL;
+}
+
+/* Letters of a text or a name among the dict's values; of a list of fields, its start. */
+static int value_length(const char *value) {
+  size_t length = *value == '\'' ? 1 + strcspn(value + 1, "'") + 1 : strcspn(value, ",}");
+  return length < 32 ? (int)length : 32;
 }
 
 static int parse_shape(const char *path, const char *text, npy_header *header) {
@@ -33,7 +37,8 @@ static int parse_shape(const char *path, const char *text, npy_header *header) {
     n++;
     at = end;
   }
-  return n == 3 ? CLI_OK : cli_error("%s: %d dimensions, 3 needed: [N or 1, T or 1, nu]", path, n);
+  return n == 3 ? CLI_OK
+                : cli_error("%s: %d dimension%s, 3 needed: [N or 1, T or 1, nu]", path, n, PLURAL(n));
 }
 
 static int parse_header(const char *path, const char *dict, npy_header *header) {
@@ -41,38 +46,61 @@ static int parse_header(const char *path, const char *dict, npy_header *header) 
   const char *shape = find_value(dict, "'shape'");
   if (!type || !order || !shape || *shape != '(') return cli_error("%s: malformed .npy header", path);
   if (strncmp(type, "'<f8'", 5) && strncmp(type, "'<f4'", 5))
-    return cli_error("%s: elements of type %.6s, '<f8' or '<f4' needed", path, type);
+    return cli_error("%s: elements of type %.*s, '<f8' or '<f4' needed", path, value_length(type), type);
   if (strncmp(order, "False", 5)) return cli_error("%s: Fortran order, C order needed", path);
   header->size = type[3] - '0';
   return parse_shape(path, shape, header);
 }
 
-static int read_header(const char *path, FILE *file, npy_header *header) {
-  unsigned char start[12];
-  char dict[HEADER_MAX + 1];
-  if (fread(start, 1, 10, file) != 10 || memcmp(start, "\x93NUMPY", 6))
+/* Bytes from here to the end of the file; -1 if that cannot be told. */
+static long bytes_left(FILE *file) {
+  long at = ftell(file);
+  if (at < 0 || fseek(file, 0, SEEK_END)) return -1;
+  long end = ftell(file);
+  return fseek(file, at, SEEK_SET) ? -1 : end - at;
+}
+
+/* Version 1 has two bytes for the length of the dict, versions 2 and 3 have four. */
+static int read_length(const char *path, FILE *file, size_t *length) {
+  unsigned char start[8], bytes[4] = {0};
+  if (fread(start, 1, 8, file) != 8 || memcmp(start, "\x93NUMPY", 6))
     return cli_error("%s: not a .npy file", path);
-  size_t length = (size_t)start[8] | (size_t)start[9] << 8;
-  if (start[6] >= 2) {
-    if (fread(start + 10, 1, 2, file) != 2) return cli_error("%s: truncated", path);
-    length |= (size_t)start[10] << 16 | (size_t)start[11] << 24;
+  if (start[6] < 1 || start[6] > 3)
+    return cli_error("%s: .npy version %d.%d, 1 to 3 can be read", path, start[6], start[7]);
+  size_t wide = start[6] == 1 ? 2 : 4;
+  if (fread(bytes, 1, wide, file) != wide) return cli_error("%s: truncated", path);
+  *length = (size_t)bytes[0] | (size_t)bytes[1] << 8 | (size_t)bytes[2] << 16 | (size_t)bytes[3] << 24;
+  return CLI_OK;
+}
+
+static int read_header(const char *path, FILE *file, npy_header *header) {
+  size_t length = 0;
+  int code = read_length(path, file, &length);
+  if (code != CLI_OK) return code;
+  long left = bytes_left(file);
+  if (left < 0) return cli_error("%s: %s", path, strerror(errno));
+  if (length > (size_t)left)
+    return cli_error("%s: truncated: %ld bytes of header, its length is %zu", path, left, length);
+  char *dict = malloc(length + 1);
+  if (!dict) return cli_error("%s: out of memory", path);
+  if (fread(dict, 1, length, file) == length) {
+    dict[length] = 0;
+    code = parse_header(path, dict, header);
+  } else {
+    code = cli_error("%s: %s", path, strerror(errno));
   }
-  if (length > HEADER_MAX) return cli_error("%s: a header of %zu bytes", path, length);
-  if (fread(dict, 1, length, file) != length) return cli_error("%s: truncated", path);
-  dict[length] = 0;
-  return parse_header(path, dict, header);
+  free(dict);
+  return code;
 }
 
 static int read_data(const char *path, FILE *file, const npy_header *header, double **data) {
-  size_t count = (size_t)header->count;
+  size_t count = (size_t)header->count, bytes = count * (size_t)header->size;
   /* a header may promise more than the file holds: ask before allocating */
-  long at = ftell(file);
-  if (at < 0 || fseek(file, 0, SEEK_END)) return cli_error("%s: %s", path, strerror(errno));
-  long held = ftell(file) - at;
-  if (held < 0 || (size_t)held < count * (size_t)header->size)
-    return cli_error("%s: truncated: %ld bytes of data, its header says %zu", path, held,
-                     count * (size_t)header->size);
-  fseek(file, at, SEEK_SET);
+  long held = bytes_left(file);
+  if (held < 0) return cli_error("%s: %s", path, strerror(errno));
+  if ((size_t)held != bytes)
+    return cli_error("%s: %s: %ld bytes of data, its header says %zu", path,
+                     (size_t)held < bytes ? "truncated" : "too long", held, bytes);
   double *values = malloc((count + 1) * sizeof *values);
   if (!values) return cli_error("%s: %zu numbers do not fit in memory", path, count);
   /* floats are read into the front and widened from the back */

@@ -84,10 +84,11 @@ static void print_json(const job *in, const trajectory *run, const failures *fai
 
 static void print_heading(const job *in, const trajectory *run, const char *scene) {
   const abut_options *used = &in->options;
-  printf("%s: %d bodies, %d dofs, %d actuators, %d geoms, %d pairs\n", scene, in->sizes.nbody, in->sizes.nv,
+  printf("%s: nbody %d, nv %d, nu %d, ngeom %d, npair %d\n", scene, in->sizes.nbody, in->sizes.nv,
          in->sizes.nu, in->sizes.ngeom, in->sizes.npair);
-  printf("%lld environments, %lld steps of %g s, %s, %s barrier, %s\n", (long long)used->nenv,
-         (long long)run->steps, used->timestep, used->device == ABUT_DEVICE_CUDA ? "CUDA" : "CPU",
+  printf("%lld environment%s, %lld step%s of %g s, %s, %s barrier, %s\n", (long long)used->nenv,
+         PLURAL(used->nenv), (long long)run->steps, PLURAL(run->steps), used->timestep,
+         used->device == ABUT_DEVICE_CUDA ? "CUDA" : "CPU",
          used->contact == ABUT_CONTACT_LOCAL ? "local" : "inverse", used->dtype == ABUT_F64 ? "f64" : "f32");
   fflush(stdout);
 }
@@ -119,8 +120,8 @@ static int ends_with(const char *text, const char *end) {
 static int check_options(const cli_options *options) {
   if (options->out && hdf5_check() != CLI_OK) return CLI_BAD_INPUT;
   if (options->env >= options->envs)
-    return cli_error("--env %lld: there are %lld environments", (long long)options->env,
-                     (long long)options->envs);
+    return cli_error("--env %lld: the run has %lld environment%s", (long long)options->env,
+                     (long long)options->envs, PLURAL(options->envs));
   if (options->gltf && !ends_with(options->gltf, ".glb"))
     return cli_error("--gltf %s: the name must end in .glb", options->gltf);
   if (options->gltf && options->out && !strcmp(options->gltf, options->out))

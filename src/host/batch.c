@@ -141,7 +141,8 @@ static abut_status state_allocate(const abut_batch *b, batch_state *s) {
   s->status = calloc(n, sizeof *s->status);
   s->fresh = calloc(n, 1);
   if (!s->qpos || !s->qvel || !s->status || !s->fresh)
-    return abut_fail(ABUT_ERROR_MEMORY, "%lld environments: out of memory", (long long)b->options.nenv);
+    return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s: out of memory", (long long)b->options.nenv,
+                     PLURAL(b->options.nenv));
   return record_allocate(b, b->options.nenv, &s->warm);
 }
 static void state_free(batch_state *s) {
@@ -174,7 +175,8 @@ static abut_status default_parameters(abut_batch *b) {
 static abut_status workers_allocate(abut_batch *b) {
   b->nworker = worker_count(b);
   b->workers = calloc((size_t)b->nworker, sizeof *b->workers);
-  if (!b->workers) return abut_fail(ABUT_ERROR_MEMORY, "%d threads: out of memory", b->nworker);
+  if (!b->workers)
+    return abut_fail(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", b->nworker, PLURAL(b->nworker));
   for (int32_t i = 0; i < b->nworker; i++) ABUT_TRY(worker_create(b, &b->workers[i]));
   return ABUT_OK;
 }
@@ -189,8 +191,9 @@ static abut_status refuse_if_too_large(const abut_model *model, const abut_optio
   ABUT_TRY(abut_batch_memory(model, options, 0, NULL, &total));
   double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
   if ((double)total > physical)
-    return abut_fail(ABUT_ERROR_MEMORY, "%lld environments need %.1f GiB, this machine has %.1f GiB",
-                     (long long)options->nenv, (double)total / 0x1p30, physical / 0x1p30);
+    return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s %.1f GiB, this machine has %.1f GiB",
+                     (long long)options->nenv, options->nenv == 1 ? " needs" : "s need",
+                     (double)total / 0x1p30, physical / 0x1p30);
   return ABUT_OK;
 }
 

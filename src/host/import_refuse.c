@@ -322,11 +322,11 @@ static void note_margins(const mjModel *mj, abut_findings *findings) {
     if (mj->jnt_margin[i] > joint_largest) joint_largest = mj->jnt_margin[i];
   }
   if (geoms)
-    abut_findings_add(findings, ABUT_FINDING_NOTE, "the margin of %d geoms (largest %g m) is ignored", geoms,
-                      geom_largest);
+    abut_findings_add(findings, ABUT_FINDING_NOTE, "the margin of %d geom%s (largest %g m) is ignored", geoms,
+                      PLURAL(geoms), geom_largest);
   if (joints)
-    abut_findings_add(findings, ABUT_FINDING_NOTE, "the limit margin of %d joints (largest %g) is ignored",
-                      joints, joint_largest);
+    abut_findings_add(findings, ABUT_FINDING_NOTE, "the limit margin of %d joint%s (largest %g) is ignored",
+                      joints, PLURAL(joints), joint_largest);
 }
 
 void abut_import_refuse(const struct mjModel_ *mj, abut_findings *findings) {

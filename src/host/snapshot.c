@@ -51,8 +51,8 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
     *p[i].at = malloc(p[i].bytes + 1);
     if (!*p[i].at) {
       abut_snapshot_destroy(s);
-      return abut_fail(ABUT_ERROR_MEMORY, "snapshot of %lld environments: out of memory",
-                       (long long)b->options.nenv);
+      return abut_fail(ABUT_ERROR_MEMORY, "snapshot of %lld environment%s: out of memory",
+                       (long long)b->options.nenv, PLURAL(b->options.nenv));
     }
     memcpy(*p[i].at, p[i].from, p[i].bytes);
   }
@@ -66,8 +66,9 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
       s->dtype != b->options.dtype)
     return abut_fail(
         ABUT_ERROR_ARGUMENT,
-        "snapshot of %lld environments with nq %d, nv %d does not fit a batch of %lld with %d, %d",
-        (long long)s->nenv, s->nq, s->nv, (long long)b->options.nenv, b->model->nq, b->model->nv);
+        "snapshot of %lld environment%s with nq %d, nv %d does not fit a batch of %lld with %d, %d",
+        (long long)s->nenv, PLURAL(s->nenv), s->nq, s->nv, (long long)b->options.nenv, b->model->nq,
+        b->model->nv);
   if (s->capacity > b->capacity) ABUT_TRY(batch_grow(b, s->capacity));
   size_t n = (size_t)s->nenv;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);

@@ -6,6 +6,9 @@
 /* Stores a message and returns status. */
 abut_status abut_fail(abut_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Ends a noun of messages after a number: "1 environment", "2 environments". */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
+
 #define ABUT_TRY(call)                                                                                       \
   do {                                                                                                       \
     abut_status try_status_ = (call);                                                                        \
