@@ -328,6 +328,7 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses_query "query 0: 'weights_b'" '[{"barrier": "inverse", "a": [[0, 0, 0]], "b": [[1, 0, 0]], "weights_b": [1, 1]}]'
   refuses_query "query 0: 'plane'" '[{"barrier": "inverse", "a": [[0, 0, 0]], "b": [[1, 0, 0]], "plane": [1]}]'
   refuses_query "query.json, line 1" '[{"barrier": "inverse", "a": [[1e999, 0, 0]], "b": [[1, 0, 0]]}]'
+  refuses_query "from 0 to 1e+200 along axis 0" '[{"barrier": "inverse", "a": [[1e200, 0, 0]], "b": [[0, 0, 0]]}]'
   refuses "absent.json" query plane "$folder/absent.json"
   refuses "query ee" query ee
   refuses "needs plane" query

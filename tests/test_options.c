@@ -115,13 +115,24 @@ TEST(null_arguments) {
   abut_options o = test_options(1);
   abut_rollout_args args = abut_default_rollout_args();
   abut_batch *b = NULL;
-  CHECK_STATUS(abut_batch_create(NULL, &o, &b), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_batch_create(s.model, NULL, &b), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_batch_create(s.model, &o, NULL), ABUT_ERROR_ARGUMENT);
+  abut_body_def body;
+#define NULL_REFUSED(call, says)                                                                             \
+  CHECK_STATUS(call, ABUT_ERROR_ARGUMENT);                                                                   \
+  check_says(says)
+  NULL_REFUSED(abut_batch_create(NULL, &o, &b), "abut_batch_create: model is NULL");
+  NULL_REFUSED(abut_batch_create(s.model, NULL, &b), "abut_batch_create: options is NULL");
+  NULL_REFUSED(abut_batch_create(s.model, &o, NULL), "abut_batch_create: batch is NULL");
   abut_batch_destroy(NULL);
   b = batch_of(&s, &o);
-  CHECK_STATUS(abut_rollout(NULL, &args, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_rollout(b, NULL, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
+  NULL_REFUSED(abut_rollout(NULL, &args, NULL, NULL, NULL), "abut_rollout: batch is NULL");
+  NULL_REFUSED(abut_rollout(b, NULL, NULL, NULL, NULL), "abut_rollout: args is NULL");
+  NULL_REFUSED(abut_rollout_vjp(b, NULL, NULL, NULL), "abut_rollout_vjp: args is NULL");
+  NULL_REFUSED(abut_batch_set_parameters(b, NULL), "parameters is NULL");
+  NULL_REFUSED(abut_batch_restore(b, NULL), "snapshot is NULL");
+  NULL_REFUSED(abut_model_body(NULL, 0, &body), "abut_model_body: model is NULL");
+  NULL_REFUSED(abut_model_body(s.model, 0, NULL), "abut_model_body: def is NULL");
+  NULL_REFUSED(abut_model_save(s.model, NULL), "abut_model_save: path is NULL");
+  NULL_REFUSED(abut_builder_add_body(NULL, &body, NULL), "abut_builder_add_body: builder is NULL");
   CHECK_STATUS(abut_rollout(b, &args, NULL, NULL, NULL), ABUT_OK); /* nothing asked for */
   CHECK_STATUS(abut_batch_get_state(NULL, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_batch_set_state(NULL, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
@@ -198,8 +209,8 @@ static void check_refused(call *c, const char *what, const char *name) {
 }
 
 /* Ways in which an array can be wrong. */
-static const char *const ways[] = {"rows",  "columns", "ndim",    "type code", "bits",
-                                   "lanes", "device",  "strides", "NULL data", "NULL shape"};
+static const char *const ways[] = {"rows",   "columns", "ndim",      "type code",  "bits",       "lanes",
+                                   "device", "strides", "NULL data", "NULL shape", "byte_offset"};
 static void spoil(array *a, int way, int64_t *strides) {
   abut_tensor *t = &a->t;
   if (way == 0) a->shape[0]++;
@@ -212,6 +223,7 @@ static void spoil(array *a, int way, int64_t *strides) {
   if (way == 7) t->strides = strides;
   if (way == 8) t->data = NULL;
   if (way == 9) t->shape = NULL;
+  if (way == 10) t->byte_offset = 2;
 }
 
 TEST(wrong_arrays_are_refused) {
@@ -300,5 +312,28 @@ TEST(wrong_states_are_refused) {
   CHECK_STATUS(abut_batch_set_state(c.b, NULL, &c.in[0].t, NULL), ABUT_OK);
   CHECK_STATUS(abut_batch_get_state(c.b, NULL, &c.in[0].t, NULL), ABUT_ERROR_ARGUMENT);
   check_says("qpos: has shape [1, 23], needs [3, 23]");
+  call_free(&c);
+}
+
+/* What cannot be made a rotation is refused, naming the joint; what can is taken. Rows that the mask leaves
+ * out do not matter. */
+TEST(states_without_a_rotation_are_refused) {
+  call c;
+  call_create(&c);
+  const double bad[] = {0, 1e-200, NAN, INFINITY};
+  const uint8_t others[3] = {1, 0, 1};
+  array *q = &c.in[0];
+  int64_t quat = 2 * c.s.n.nq - 4; /* of the box in environment 1 */
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    for (int64_t k = 0; k < 4; k++) array_set(q, quat + k, k == 0 ? bad[i] : 0);
+    CHECK_STATUS(abut_batch_set_state(c.b, NULL, tensor(q), NULL), ABUT_ERROR_ARGUMENT);
+    check_says("qpos[1]: the quaternion of joint 'box' has norm");
+    CHECK_STATUS(abut_batch_set_state(c.b, others, tensor(q), NULL), ABUT_OK);
+  }
+  array_set(q, quat, 2);
+  CHECK_STATUS(abut_batch_set_state(c.b, NULL, tensor(q), NULL), ABUT_OK);
+  c.r.args.qpos0 = c.r.args.qvel0 = NULL;
+  run_go(&c.r, c.b);
+  CHECK(run_status(&c.r, 1) == 0);
   call_free(&c);
 }

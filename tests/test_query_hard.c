@@ -28,7 +28,8 @@ static void ask_all(const char *what, question q, int touch) {
     q.contact = barriers[i];
     q.reach = 0.3;
     q.length = 1;
-    for (int32_t dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
+    int too_far = largest(q.a.x, 3 * q.a.n) > 4e8 || largest(q.b.x, 3 * q.b.n) > 4e8; /* for f32 */
+    for (int32_t dtype = ABUT_F64; dtype <= (too_far ? ABUT_F64 : ABUT_F32); dtype++) {
       memset(&q.result, 0x7F, sizeof q.result);
       ask_as(&q, dtype, NULL);
       check_sane(what, &q, dtype == ABUT_F32 ? (touch == 1 ? 1 : -1) : touch);
@@ -172,6 +173,21 @@ TEST(useless_starts) {
   }
 }
 
+/* Two points any distance apart that is accepted: the inverse barrier's value is (sqrt(12) + 2 sqrt(L /
+ * d))^2. */
+TEST(far_apart) {
+  const double near[3] = {0};
+  for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++)
+    for (double d = 1; d <= (dtype == ABUT_F64 ? 1e75 : 1e9); d *= 10) {
+      const double far[3] = {0.6 * d, 0, 0.8 * d};
+      question q = {
+          .a = side_of(1, far), .b = side_of(1, near), .contact = ABUT_CONTACT_INVERSE, .length = 1};
+      ask_as(&q, dtype, NULL);
+      CHECK(q.result.status == ABUT_QUERY_OK);
+      CHECK_REL(q.result.value, pow(sqrt(12) + 2 / sqrt(d), 2), dtype == ABUT_F64 ? 1e-6 : 1e-3);
+    }
+}
+
 /* ---------------------------------------------------------------------------------------- bad input */
 
 typedef void (*spoiler)(abut_plane_query *q);
@@ -189,6 +205,7 @@ SPOILER(no_reach, q->contact = ABUT_CONTACT_LOCAL; q->reach = 0)
 SPOILER(long_reach, q->contact = ABUT_CONTACT_LOCAL; q->reach = 1)
 SPOILER(nan_point, bad_numbers[4] = NAN; q->a = bad_numbers)
 SPOILER(infinite_point, bad_numbers[4] = INFINITY; q->b = bad_numbers)
+SPOILER(far_point, bad_numbers[4] = 1e200; q->b = bad_numbers)
 SPOILER(nan_radius, bad_numbers[0] = NAN; q->radii_a = bad_numbers)
 SPOILER(negative_radius, bad_numbers[1] = -0.5; q->radii_b = bad_numbers)
 SPOILER(no_weight, q->weights_a = bad_numbers)
@@ -201,18 +218,19 @@ TEST(bad_queries_are_refused) {
   } list[] = {{no_contact, "contact 7"},
               {no_points_a, "0 and 8"},
               {no_points_b, "8 and -3"},
-              {null_a, "NULL"},
-              {null_b, "NULL"},
+              {null_a, "a is NULL"},
+              {null_b, "b is NULL"},
               {no_length, "length 0"},
               {nan_length, "length nan"},
               {no_reach, "reach 0"},
               {long_reach, "reach 1"},
-              {nan_point, "not finite"},
-              {infinite_point, "not finite"},
-              {nan_radius, "not finite"},
+              {nan_point, "a[4] is nan"},
+              {infinite_point, "b[4] is inf"},
+              {far_point, "to 1e+200 along axis 1"},
+              {nan_radius, "radii_a[0] is nan"},
               {negative_radius, "radius -0.5"},
               {no_weight, "weight 0"},
-              {nan_plane, "not finite"}};
+              {nan_plane, "plane[3] is nan"}};
   for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
     question good = random_question(1, ABUT_CONTACT_INVERSE, 0.3, 0.4, 0.1), bad = good;
     good.result.value = bad.result.value = -1;

@@ -69,8 +69,8 @@ typedef struct abut_tensor {
     uint16_t lanes;
   } dtype;
   int64_t *shape;
-  int64_t *strides; /* elements; NULL: compact row-major (the only form accepted in this version) */
-  uint64_t byte_offset;
+  int64_t *strides;     /* elements; NULL: compact row-major (the only form accepted in this version) */
+  uint64_t byte_offset; /* of the first element, which must be aligned to its type */
 } abut_tensor;
 
 /* ---------------------------------------------------------------------------------------- model */
@@ -277,7 +277,8 @@ ABUT_API abut_status abut_batch_set_parameters(abut_batch *batch, const abut_par
 /* mask: N bytes, non-zero selects; NULL selects all. Reset goes to key (-1: qpos0, zero velocity), clears
  * warm starts and status: a reset environment behaves as a fresh one. */
 ABUT_API abut_status abut_batch_reset(abut_batch *batch, const uint8_t *mask, int32_t key);
-/* qpos [N|1,nq], qvel [N|1,nv]; NULL leaves as is. Warm starts of the selected environments are cleared. */
+/* qpos [N|1,nq], qvel [N|1,nv]; NULL leaves as is. Quaternions need not be unit, but must have a length. Warm
+ * starts of the selected environments are cleared. */
 ABUT_API abut_status abut_batch_set_state(abut_batch *batch, const uint8_t *mask, const abut_tensor *qpos,
                                           const abut_tensor *qvel);
 ABUT_API abut_status abut_batch_get_state(const abut_batch *batch, const uint8_t *mask, abut_tensor *qpos,
@@ -370,7 +371,7 @@ ABUT_API abut_status abut_rollout_vjp(abut_batch *batch, const abut_vjp_args *ar
 /* ---------------------------------------------------------------------------------------- queries */
 
 /* Separating-plane potential of two convex point sets (docs/contact.md), npair of them: the kernel that a
- * step calls. Points are in one common frame. */
+ * step calls. Points are in one common frame, at most 1e75 (f32: 1e9) apart along each axis. */
 typedef struct abut_plane_query {
   int32_t contact; /* ABUT_CONTACT_* */
   double reach;

@@ -100,8 +100,10 @@ static int32_t worker_count(const abut_batch *b) {
 
 abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
                               int64_t *bytes_per_env, int64_t *bytes_total) {
-  if (!model || !options || nstep < 0)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_memory: NULL or negative argument");
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(options, "options");
+  if (nstep < 0)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_memory: nstep %lld is negative", (long long)nstep);
   abut_batch b = {0};
   ABUT_TRY(resolve(options, &b.options));
   b.model = model;
@@ -212,8 +214,10 @@ static abut_status create(const abut_model *model, const abut_options *options, 
 }
 
 abut_status abut_batch_create(const abut_model *model, const abut_options *options, abut_batch **batch) {
-  if (!model || !options || !batch) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_create: NULL argument");
+  ABUT_REQUIRE(batch, "batch");
   *batch = NULL;
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(options, "options");
   abut_batch *b = calloc(1, sizeof *b);
   if (!b) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
   abut_status status = create(model, options, b);
@@ -277,7 +281,8 @@ abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels) {
 }
 
 abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
-  if (!b || !p) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_set_parameters: NULL argument");
+  ABUT_REQUIRE(b, "batch");
+  ABUT_REQUIRE(p, "parameters");
   const abut_tensor *t[PARAM_COUNT] = {p->gravity, p->friction, p->mass, p->stiffness, p->gain, p->bias};
   static const char *const names[PARAM_COUNT] = {"gravity", "friction", "mass", "stiffness", "gain", "bias"};
   const int64_t broadcast[2] = {1, 0};
@@ -316,7 +321,7 @@ static void renew(abut_batch *b, int64_t env) {
 }
 
 abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
-  if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_reset: NULL batch");
+  ABUT_REQUIRE(b, "batch");
   const abut_model *m = b->model;
   if (key < -1 || key >= m->nkey)
     return abut_fail(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
@@ -341,10 +346,31 @@ static abut_status check_state(const abut_batch *b, const abut_tensor *qpos, con
   return tensor_check("qvel", qvel, b->options.dtype, 'r', 2, v, broadcast);
 }
 
+/* A quaternion that cannot be made unit is no orientation. */
+static abut_status check_quaternions(const abut_batch *b, const uint8_t *mask, const abut_tensor *qpos) {
+  const abut_model *m = b->model;
+  for (int64_t row = 0; row < qpos->shape[0]; row++) {
+    const char *q = (const char *)qpos->data + qpos->byte_offset + (size_t)(row * m->nq) * elem_size(b);
+    for (int32_t j = 0; j < m->njnt; j++) {
+      int32_t type = m->jnt_type[j], at = m->jnt_qposadr[j] + (type == ABUT_JOINT_FREE ? 3 : 0);
+      if ((type != ABUT_JOINT_FREE && type != ABUT_JOINT_BALL) || (mask && qpos->shape[0] > 1 && !mask[row]))
+        continue;
+      double norm = 0;
+      for (int i = 0; i < 4; i++) norm = hypot(norm, elem_get(b, q, at + i));
+      if (norm > 1e-10 && norm < 1e10) continue;
+      char label[ABUT_LABEL];
+      return abut_fail(ABUT_ERROR_ARGUMENT, "qpos[%lld]: the quaternion of %s has norm %g, 1 is needed",
+                       (long long)row, abut_model_label(m, 'j', j, label), norm);
+    }
+  }
+  return ABUT_OK;
+}
+
 abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_tensor *qpos,
                                  const abut_tensor *qvel) {
-  if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_set_state: NULL batch");
+  ABUT_REQUIRE(b, "batch");
   ABUT_TRY(check_state(b, qpos, qvel, 1));
+  if (qpos) ABUT_TRY(check_quaternions(b, mask, qpos));
   const abut_tensor *t[2] = {qpos, qvel};
   char *to[2] = {b->state.qpos, b->state.qvel};
   size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};
@@ -363,7 +389,7 @@ abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_
 
 abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_tensor *qpos,
                                  abut_tensor *qvel) {
-  if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_get_state: NULL batch");
+  ABUT_REQUIRE(b, "batch");
   ABUT_TRY(check_state(b, qpos, qvel, 0));
   const abut_tensor *t[2] = {qpos, qvel};
   const char *from[2] = {b->state.qpos, b->state.qvel};

@@ -42,7 +42,7 @@ abut_actuator_def abut_default_actuator_def(void) {
 /* ---------------------------------------------------------------------------------------- lifetime */
 
 abut_status abut_builder_create(abut_builder **builder) {
-  if (!builder) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_builder_create: the pointer is null");
+  ABUT_REQUIRE(builder, "builder");
   *builder = calloc(1, sizeof **builder);
   if (!*builder) return abut_fail(ABUT_ERROR_MEMORY, "builder: no memory");
   (*builder)->gravity[2] = -9.81;
@@ -149,12 +149,6 @@ static const char *label(char buffer[LABEL], const char *noun, const char *name,
   return buffer;
 }
 
-static abut_status check_pointers(const abut_builder *builder, const void *def, const char *function) {
-  if (builder && def) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT, "%s: the %s is a null pointer", function,
-                   builder ? "definition" : "builder");
-}
-
 static abut_status check_id(const char *who, const char *noun, int32_t id, int32_t count) {
   if (id >= 0 && id < count) return ABUT_OK;
   return abut_fail(ABUT_ERROR_ARGUMENT, "%s: %s %d does not exist (there are %d)", who, noun, id, count);
@@ -170,7 +164,8 @@ static abut_status make_unit(const char *who, const char *what, double *v, int n
 /* ---------------------------------------------------------------------------------------- objects */
 
 abut_status abut_builder_add_body(abut_builder *builder, const abut_body_def *def, int32_t *id) {
-  ABUT_TRY(check_pointers(builder, def, "abut_builder_add_body"));
+  ABUT_REQUIRE(builder, "builder");
+  ABUT_REQUIRE(def, "def");
   abut_body_def body = *def;
   char who[LABEL];
   label(who, "body", def->name, builder->nbody);
@@ -186,7 +181,8 @@ abut_status abut_builder_add_body(abut_builder *builder, const abut_body_def *de
 
 abut_status abut_builder_add_joint(abut_builder *builder, const abut_joint_def *def, int32_t *id) {
   static const int32_t position_size[] = {7, 4, 1, 1}, velocity_size[] = {6, 3, 1, 1};
-  ABUT_TRY(check_pointers(builder, def, "abut_builder_add_joint"));
+  ABUT_REQUIRE(builder, "builder");
+  ABUT_REQUIRE(def, "def");
   abut_joint_def joint = *def;
   char who[LABEL];
   label(who, "joint", def->name, builder->njoint);
@@ -217,7 +213,8 @@ static abut_status geom_shape_check(const char *who, const abut_geom_def *def) {
 }
 
 abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *def, int32_t *id) {
-  ABUT_TRY(check_pointers(builder, def, "abut_builder_add_geom"));
+  ABUT_REQUIRE(builder, "builder");
+  ABUT_REQUIRE(def, "def");
   abut_geom_def geom = *def;
   char who[LABEL];
   label(who, "geom", def->name, builder->ngeom);
@@ -237,7 +234,8 @@ abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *de
 }
 
 abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator_def *def, int32_t *id) {
-  ABUT_TRY(check_pointers(builder, def, "abut_builder_add_actuator"));
+  ABUT_REQUIRE(builder, "builder");
+  ABUT_REQUIRE(def, "def");
   abut_actuator_def actuator = *def;
   char who[LABEL];
   label(who, "actuator", def->name, builder->nactuator);
@@ -249,7 +247,7 @@ abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator
 }
 
 abut_status abut_builder_exclude(abut_builder *builder, int32_t body1, int32_t body2) {
-  ABUT_TRY(check_pointers(builder, &body1, "abut_builder_exclude"));
+  ABUT_REQUIRE(builder, "builder");
   ABUT_TRY(check_id("exclude", "body", body1, builder->nbody));
   ABUT_TRY(check_id("exclude", "body", body2, builder->nbody));
   abut_exclude_def def = {body1, body2};
@@ -257,7 +255,7 @@ abut_status abut_builder_exclude(abut_builder *builder, int32_t body1, int32_t b
 }
 
 abut_status abut_builder_add_pair(abut_builder *builder, int32_t geom1, int32_t geom2, double friction) {
-  ABUT_TRY(check_pointers(builder, &geom1, "abut_builder_add_pair"));
+  ABUT_REQUIRE(builder, "builder");
   ABUT_TRY(check_id("contact pair", "geom", geom1, builder->ngeom));
   ABUT_TRY(check_id("contact pair", "geom", geom2, builder->ngeom));
   if (geom1 == geom2)
@@ -271,7 +269,7 @@ abut_status abut_builder_add_pair(abut_builder *builder, int32_t geom1, int32_t 
 
 abut_status abut_builder_add_key(abut_builder *builder, const char *name, const double *qpos,
                                  const double *qvel, const double *ctrl) {
-  ABUT_TRY(check_pointers(builder, &name, "abut_builder_add_key"));
+  ABUT_REQUIRE(builder, "builder");
   abut_key_def key = {.nq = builder->nq, .nv = builder->nv, .nu = builder->nactuator};
   abut_status status = ABUT_OK;
   key.name = copy_text(&status, name);
@@ -286,7 +284,8 @@ abut_status abut_builder_add_key(abut_builder *builder, const char *name, const 
 /* ---------------------------------------------------------------------------------------- settings */
 
 abut_status abut_builder_set_gravity(abut_builder *builder, const double gravity[3]) {
-  ABUT_TRY(check_pointers(builder, gravity, "abut_builder_set_gravity"));
+  ABUT_REQUIRE(builder, "builder");
+  ABUT_REQUIRE(gravity, "gravity");
   for (int k = 0; k < 3; k++)
     if (!isfinite(gravity[k])) return abut_fail(ABUT_ERROR_MODEL, "gravity[%d] is %g", k, gravity[k]);
   memcpy(builder->gravity, gravity, sizeof builder->gravity);
@@ -294,7 +293,7 @@ abut_status abut_builder_set_gravity(abut_builder *builder, const double gravity
 }
 
 abut_status abut_builder_set_timestep(abut_builder *builder, double timestep) {
-  ABUT_TRY(check_pointers(builder, &timestep, "abut_builder_set_timestep"));
+  ABUT_REQUIRE(builder, "builder");
   if (!(timestep > 0 && isfinite(timestep)))
     return abut_fail(ABUT_ERROR_MODEL, "timestep is %g s, must be positive", timestep);
   builder->timestep = timestep;
@@ -302,7 +301,8 @@ abut_status abut_builder_set_timestep(abut_builder *builder, double timestep) {
 }
 
 abut_status abut_builder_set_warnings(abut_builder *builder, const char *text) {
-  ABUT_TRY(check_pointers(builder, text, "abut_builder_set_warnings"));
+  ABUT_REQUIRE(builder, "builder");
+  ABUT_REQUIRE(text, "text");
   abut_status status = ABUT_OK;
   char *copy = copy_text(&status, text);
   if (status != ABUT_OK) return status;

@@ -344,7 +344,8 @@ static abut_status compile(abut_model *m, const abut_builder *builder, plan *p) 
 }
 
 abut_status abut_builder_finish(abut_builder *builder, abut_model **model) {
-  if (!builder || !model) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_builder_finish: a pointer is null");
+  ABUT_REQUIRE(builder, "builder");
+  ABUT_REQUIRE(model, "model");
   *model = NULL;
   abut_model *m = calloc(1, sizeof *m);
   if (!m) return abut_fail(ABUT_ERROR_MEMORY, "model: no memory");

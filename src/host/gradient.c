@@ -271,7 +271,8 @@ static void reverse_run(worker *w, reverse_io *io) {
 static void reverse_main(worker *w, void *io) { reverse_run(w, io); }
 
 abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progress progress, void *user) {
-  if (!b || !a) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_rollout_vjp: NULL argument");
+  ABUT_REQUIRE(b, "batch");
+  ABUT_REQUIRE(a, "args");
   if (!b->tape_valid)
     return abut_fail(ABUT_ERROR_ARGUMENT,
                      "abut_rollout_vjp: the batch's last call was not a rollout with record = 1");

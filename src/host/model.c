@@ -200,7 +200,8 @@ abut_model_sizes abut_model_get_sizes(const abut_model *model) {
 }
 
 abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms[2]) {
-  if (!model || !geoms) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_model_pair: a pointer is null");
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(geoms, "geoms");
   if (pair < 0 || pair >= model->npair)
     return abut_fail(ABUT_ERROR_ARGUMENT, "pair %d does not exist: the model has %d", pair, model->npair);
   geoms[0] = model->pair_geom1[pair];
@@ -221,7 +222,8 @@ static abut_status load_description(const char *path, const abut_load_options *o
 }
 
 abut_status abut_model_load(const char *path, const abut_load_options *options, abut_model **model) {
-  if (!path || !model) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_model_load: a pointer is null");
+  ABUT_REQUIRE(path, "path");
+  ABUT_REQUIRE(model, "model");
   *model = NULL;
   if (abut_file_has_extension(path, ".abut")) return abut_model_file_load(path, model);
   if (!abut_file_has_extension(path, ".xml") && !abut_file_has_extension(path, ".urdf"))

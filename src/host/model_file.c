@@ -79,7 +79,8 @@ static void put_arrays(cursor *c, const abut_model *m) {
 }
 
 abut_status abut_model_save(const abut_model *model, const char *path) {
-  if (!model || !path) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_model_save: a pointer is null");
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(path, "path");
   int64_t total = file_bytes(model);
   unsigned char *bytes = total < 0 ? NULL : malloc((size_t)total);
   if (!bytes) return abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory to write it", path);

@@ -3,12 +3,9 @@
 #include "status.h"
 #include <string.h>
 
-static abut_status check(const void *model, const void *out, const char *kind, int32_t id, int32_t count) {
-  if (!model || !out)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s %d: the model or the result is a null pointer", kind, id);
-  if (id < 0 || id >= count)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s %d: the model has %d", kind, id, count);
-  return ABUT_OK;
+static abut_status check(const char *kind, int32_t id, int32_t count) {
+  if (id >= 0 && id < count) return ABUT_OK;
+  return abut_fail(ABUT_ERROR_ARGUMENT, "%s %d: the model has %d", kind, id, count);
 }
 
 static void copy(double *to, const double *from, int32_t index, int n) {
@@ -16,7 +13,9 @@ static void copy(double *to, const double *from, int32_t index, int n) {
 }
 
 abut_status abut_model_body(const abut_model *model, int32_t body, abut_body_def *def) {
-  ABUT_TRY(check(model, def, "body", body, model ? model->nbody : 0));
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(def, "def");
+  ABUT_TRY(check("body", body, model->nbody));
   *def = abut_default_body_def();
   def->name = abut_model_name(model, 'b', body);
   def->parent = model->body_parent[body];
@@ -30,7 +29,9 @@ abut_status abut_model_body(const abut_model *model, int32_t body, abut_body_def
 }
 
 abut_status abut_model_joint(const abut_model *model, int32_t joint, abut_joint_def *def) {
-  ABUT_TRY(check(model, def, "joint", joint, model ? model->njnt : 0));
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(def, "def");
+  ABUT_TRY(check("joint", joint, model->njnt));
   *def = abut_default_joint_def();
   def->name = abut_model_name(model, 'j', joint);
   def->body = model->jnt_body[joint];
@@ -52,7 +53,9 @@ abut_status abut_model_joint(const abut_model *model, int32_t joint, abut_joint_
 }
 
 abut_status abut_model_geom(const abut_model *model, int32_t geom, abut_geom_def *def) {
-  ABUT_TRY(check(model, def, "geom", geom, model ? model->ngeom : 0));
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(def, "def");
+  ABUT_TRY(check("geom", geom, model->ngeom));
   *def = abut_default_geom_def();
   def->name = abut_model_name(model, 'g', geom);
   def->body = model->geom_body[geom];
@@ -71,7 +74,9 @@ abut_status abut_model_geom(const abut_model *model, int32_t geom, abut_geom_def
 }
 
 abut_status abut_model_actuator(const abut_model *model, int32_t actuator, abut_actuator_def *def) {
-  ABUT_TRY(check(model, def, "actuator", actuator, model ? model->nu : 0));
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(def, "def");
+  ABUT_TRY(check("actuator", actuator, model->nu));
   *def = abut_default_actuator_def();
   def->name = abut_model_name(model, 'a', actuator);
   def->joint = model->actuator_jnt[actuator];
@@ -86,7 +91,9 @@ abut_status abut_model_actuator(const abut_model *model, int32_t actuator, abut_
 }
 
 abut_status abut_model_ctrlrange(const abut_model *model, int32_t actuator, double range[2]) {
-  ABUT_TRY(check(model, range, "actuator", actuator, model ? model->nu : 0));
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(range, "range");
+  ABUT_TRY(check("actuator", actuator, model->nu));
   range[0] = -1;
   range[1] = 1;
   if (model->actuator_ctrllimited[actuator]) copy(range, model->actuator_ctrlrange, actuator, 2);
@@ -94,8 +101,8 @@ abut_status abut_model_ctrlrange(const abut_model *model, int32_t actuator, doub
 }
 
 abut_status abut_model_gravity(const abut_model *model, double gravity[3]) {
-  if (!model || !gravity)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "gravity: the model or the result is a null pointer");
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(gravity, "gravity");
   memcpy(gravity, model->gravity, sizeof model->gravity);
   return ABUT_OK;
 }
@@ -103,7 +110,9 @@ abut_status abut_model_gravity(const abut_model *model, double gravity[3]) {
 double abut_model_timestep(const abut_model *model) { return model ? model->timestep : 0; }
 
 abut_status abut_model_hull(const abut_model *model, int32_t geom, abut_hull *hull) {
-  ABUT_TRY(check(model, hull, "geom", geom, model ? model->ngeom : 0));
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(hull, "hull");
+  ABUT_TRY(check("geom", geom, model->ngeom));
   memset(hull, 0, sizeof *hull);
   if (model->geom_pointadr[geom] >= 0) {
     hull->points = model->point + 3 * (size_t)model->geom_pointadr[geom];

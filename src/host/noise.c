@@ -35,7 +35,7 @@ static void perturb_joint(abut_batch *b, int64_t env, int32_t j, const double *d
 
 abut_status abut_batch_perturb(abut_batch *b, const uint8_t *mask, uint64_t seed, uint64_t step,
                                double sigma_qpos, double sigma_qvel) {
-  if (!b) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_perturb: NULL batch");
+  ABUT_REQUIRE(b, "batch");
   if (!(sigma_qpos >= 0) || !(sigma_qvel >= 0) || !isfinite(sigma_qpos + sigma_qvel))
     return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_perturb: deviations %g and %g must be non-negative",
                      sigma_qpos, sigma_qvel);

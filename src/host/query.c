@@ -2,6 +2,7 @@
  * the lanes of the pair kernel together. */
 #include "status.h"
 #include "kernels/table.h"
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,34 +12,61 @@ typedef struct query_memory {
   query_block q;
 } query_memory;
 
-static int finite_all(const double *p, int64_t n) {
-  for (int64_t i = 0; p && i < n; i++)
-    if (!isfinite(p[i])) return 0;
-  return 1;
+/* Every number must lie in [-largest, largest], which NaN does not. */
+static abut_status check_numbers(int64_t i, const char *name, const double *p, int64_t n, double largest) {
+  for (int64_t j = 0; p && j < n; j++)
+    if (!(fabs(p[j]) <= largest))
+      return abut_fail(ABUT_ERROR_ARGUMENT, "query %lld: %s[%lld] is %g, must lie within %g", (long long)i,
+                       name, (long long)j, p[j], largest);
+  return ABUT_OK;
 }
 
-static abut_status check(int64_t i, const abut_plane_query *q) {
+/* The closest points are found with fourth powers of the points' distances, which must not overflow. */
+static abut_status check_spread(int64_t i, const abut_plane_query *q, int32_t dtype) {
+  double largest = dtype == ABUT_F64 ? 1e75 : 1e9;
+  for (int axis = 0; axis < 3; axis++) {
+    double low = INFINITY, high = -INFINITY;
+    for (int32_t j = 0; j < q->na + q->nb; j++) {
+      int32_t k = j < q->na ? j : j - q->na;
+      const double *x = j < q->na ? q->a : q->b, *radii = j < q->na ? q->radii_a : q->radii_b;
+      double radius = radii ? radii[k] : 0;
+      low = fmin(low, x[3 * k + axis] - radius);
+      high = fmax(high, x[3 * k + axis] + radius);
+    }
+    if (!(high - low <= largest))
+      return abut_fail(ABUT_ERROR_ARGUMENT,
+                       "query %lld: its shapes reach from %g to %g along axis %d, %g at most", (long long)i,
+                       low, high, axis, largest);
+  }
+  return ABUT_OK;
+}
+
+static abut_status check(int64_t i, const abut_plane_query *q, int32_t dtype) {
 #define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
   if (q->contact != ABUT_CONTACT_LOCAL && q->contact != ABUT_CONTACT_INVERSE)
     BAD("%lld: contact %d is not a plane barrier", (long long)i, q->contact);
   if (q->na < 1 || q->nb < 1)
     BAD("%lld: needs at least one point on each side, has %d and %d", (long long)i, q->na, q->nb);
-  if (!q->a || !q->b) BAD("%lld: points are NULL", (long long)i);
+  if (!q->a || !q->b) BAD("%lld: %s is NULL", (long long)i, q->a ? "b" : "a");
   if (!(q->length > 0) || !isfinite(q->length))
     BAD("%lld: length %g must be positive", (long long)i, q->length);
   if (q->contact == ABUT_CONTACT_LOCAL && !(q->reach > 0 && q->reach < 1))
     BAD("%lld: reach %g must lie in (0, 1)", (long long)i, q->reach);
-  if (!finite_all(q->a, 3 * q->na) || !finite_all(q->b, 3 * q->nb) || !finite_all(q->radii_a, q->na) ||
-      !finite_all(q->radii_b, q->nb) || !finite_all(q->weights_a, q->na) ||
-      !finite_all(q->weights_b, q->nb) || !finite_all(q->plane, 4))
-    BAD("%lld: a number is not finite", (long long)i);
+  double largest = dtype == ABUT_F64 ? DBL_MAX : FLT_MAX;
+  ABUT_TRY(check_numbers(i, "a", q->a, 3 * (int64_t)q->na, largest));
+  ABUT_TRY(check_numbers(i, "b", q->b, 3 * (int64_t)q->nb, largest));
+  ABUT_TRY(check_numbers(i, "radii_a", q->radii_a, q->na, largest));
+  ABUT_TRY(check_numbers(i, "radii_b", q->radii_b, q->nb, largest));
+  ABUT_TRY(check_numbers(i, "weights_a", q->weights_a, q->na, largest));
+  ABUT_TRY(check_numbers(i, "weights_b", q->weights_b, q->nb, largest));
+  ABUT_TRY(check_numbers(i, "plane", q->plane, 4, largest));
   for (int j = 0; j < q->na + q->nb; j++) {
     const double *r = j < q->na ? q->radii_a : q->radii_b, *w = j < q->na ? q->weights_a : q->weights_b;
     int m = j < q->na ? j : j - q->na;
     if (r && r[m] < 0) BAD("%lld: radius %g is negative", (long long)i, r[m]);
     if (w && !(w[m] > 0)) BAD("%lld: weight %g must be positive", (long long)i, w[m]);
   }
-  return ABUT_OK;
+  return check_spread(i, q, dtype);
 #undef BAD
 }
 
@@ -130,12 +158,14 @@ static void read_result(const abut_kernels *k, const query_block *q, int lane, c
 
 abut_status abut_query_plane(int64_t count, const abut_plane_query *queries, abut_plane_result *results,
                              int32_t dtype) {
-  if (count < 0 || (count > 0 && (!queries || !results)))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_plane: count %lld with NULL arrays", (long long)count);
+  if (count < 0)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_plane: count %lld is negative", (long long)count);
+  ABUT_REQUIRE(count == 0 || queries, "queries");
+  ABUT_REQUIRE(count == 0 || results, "results");
   const abut_kernels *k = abut_kernels_find(dtype, NULL);
   if (!k || (dtype != ABUT_F64 && dtype != ABUT_F32))
     return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
-  for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i]));
+  for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i], dtype));
   for (int64_t i = 0; i < count;) {
     int n = 1;
     while (n < k->lanes && i + n < count && same_shape(&queries[i], &queries[i + n])) n++;

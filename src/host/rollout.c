@@ -97,7 +97,8 @@ static void commit(abut_batch *b, const abut_rollout_args *a, abut_rollout_resul
 
 abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout_result *result,
                          abut_progress progress, void *user) {
-  if (!b || !a) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_rollout: NULL argument");
+  ABUT_REQUIRE(b, "batch");
+  ABUT_REQUIRE(a, "args");
   ABUT_TRY(check_args(b, a));
   abut_rollout_result r = {0};
   double start = seconds();

@@ -35,7 +35,8 @@ static void pieces(const abut_batch *b, abut_snapshot *s, piece p[PIECES]) {
 }
 
 abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
-  if (!b || !snapshot) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_snapshot: NULL argument");
+  ABUT_REQUIRE(b, "batch");
+  ABUT_REQUIRE(snapshot, "snapshot");
   *snapshot = NULL;
   abut_snapshot *s = calloc(1, sizeof *s);
   if (!s) return abut_fail(ABUT_ERROR_MEMORY, "snapshot: out of memory");
@@ -61,7 +62,8 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
 }
 
 abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
-  if (!b || !s) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_restore: NULL argument");
+  ABUT_REQUIRE(b, "batch");
+  ABUT_REQUIRE(s, "snapshot");
   if (s->nenv != b->options.nenv || s->nq != b->model->nq || s->nv != b->model->nv ||
       s->dtype != b->options.dtype)
     return abut_fail(

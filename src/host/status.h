@@ -9,6 +9,12 @@ abut_status abut_fail(abut_status status, const char *format, ...) __attribute__
 /* Ends a noun of messages after a number: "1 environment", "2 environments". */
 #define PLURAL(n) ((n) == 1 ? "" : "s")
 
+/* Refuses a null pointer; name: the argument's in abut.h. Only in the function that the caller called. */
+#define ABUT_REQUIRE(pointer, name)                                                                          \
+  do {                                                                                                       \
+    if (!(pointer)) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: %s is NULL", __func__, name);                 \
+  } while (0)
+
 #define ABUT_TRY(call)                                                                                       \
   do {                                                                                                       \
     abut_status try_status_ = (call);                                                                        \

@@ -47,5 +47,9 @@ abut_status tensor_check(const char *name, const abut_tensor *t, int32_t dtype, 
                      t->device.device_type);
   if (!compact(t)) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: strides are not compact row-major", name);
   if (!t->data) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: data is NULL", name);
+  if (((uintptr_t)t->data + t->byte_offset) % (t->dtype.bits / 8) != 0)
+    return abut_fail(ABUT_ERROR_ARGUMENT,
+                     "%s: data %p with byte_offset %llu is not aligned to elements of %d bytes", name,
+                     t->data, (unsigned long long)t->byte_offset, t->dtype.bits / 8);
   return ABUT_OK;
 }
