@@ -5,6 +5,7 @@ shown=$(mktemp)
 trap 'rm -f "$shown"' EXIT
 sed -n '/^```c$/,/^```$/p' README.md | sed '1d;$d' >"$shown"
 diff "$shown" examples/minimal.c
+[ "$(wc -l <examples/minimal.c)" -le 30 ] || { echo "examples/minimal.c: more than 30 lines"; exit 1; }
 
 status=0
 for page in *.md docs/*.md; do
