@@ -73,7 +73,12 @@ static inline int problem_parameters(problem *p) {
   abut_rollout_args args = abut_default_rollout_args();
   args.nstep = 0;
   args.qpos = tensor(&start); /* after separation: from there on states depend smoothly on the start */
+  array status;
+  array_create(&status, 'u', 1, (int64_t[]){1});
+  args.status = tensor(&status);
   CHECK_STATUS(abut_rollout(b, &args, NULL, NULL, NULL), ABUT_OK);
+  CHECK(((const uint32_t *)status.t.data)[0] == 0);
+  array_free(&status);
   memcpy(p->input[IN_QPOS], start.t.data, start.bytes);
   array_free(&start);
   abut_batch_destroy(b);

@@ -125,30 +125,50 @@ static int solve_rows(rows *r, double *d) {
   return 1;
 }
 
+/* Separations at the start: the gap that each slot must end with, what touches, and the pair that lacks most
+ * of its gap. */
+typedef struct start_gaps {
+  double *want;
+  int touching;
+  double deepest; /* largest motion that a touching pair needs (m) */
+  int32_t pair;
+} start_gaps;
+
+static void find_touching(const worker *w, int lane, start_gaps *start) {
+  const abut_batch *b = w->batch;
+  double gap0 = b->options.gap0;
+  for (int32_t i = 0; i < w->g.nslot; i++) {
+    int32_t s = w->g.order[i];
+    double gap = elem_get(b, slot_field(w, s, b->params.slot_at.gap), lane);
+    int touch = (w->g.slot_on[s] & (1u << lane)) && gap <= TOUCHING * gap0;
+    start->want[s] = touch ? gap0 : fmin(gap, gap0);
+    start->touching |= touch;
+    if (!touch || gap0 - gap <= start->deepest) continue;
+    start->deepest = gap0 - gap;
+    start->pair = w->g.slot_pair[s];
+  }
+}
+
 int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
   abut_batch *b = w->batch;
   const step_params *p = &b->params;
   const abut_model *m = b->model;
-  double gap0 = b->options.gap0, *d = calloc((size_t)m->nv + 1, sizeof *d),
-         *origin = calloc(3 * (size_t)m->nbody, sizeof *origin);
-  double *want = calloc((size_t)w->g.capacity + 1, sizeof *want); /* gap that each slot must end with */
+  double *d = calloc((size_t)m->nv + 1, sizeof *d), *origin = calloc(3 * (size_t)m->nbody, sizeof *origin),
+         *qpos = calloc((size_t)m->nq + 1, sizeof *qpos);
+  start_gaps start = {calloc((size_t)w->g.capacity + 1, sizeof *start.want), 0, 0, -1};
   rows r = {0, 0, m->nv, NULL, NULL};
-  int ok = d && origin && want, touching = 0;
+  int ok = d && origin && qpos && start.want;
   double lacking = 0; /* largest part of its gap that a pair is short of */
+  double limit = b->options.max_separation * fmax(1, m->nbody - 1); /* of a body: others may push it on */
   *moved = 0;
-  *culprit = -1;
+  for (int32_t i = 0; ok && i < m->nq; i++) qpos[i] = lane_get(w, p->at.qpos_t + i, lane);
   for (int round = 0; ok && round < ROUNDS; round++) {
     w->g.live = 1u << lane;
     b->kernels->gaps(p, &w->g);
     for (int32_t i = 0; round == 0 && i < 3 * m->nbody; i++) origin[i] = lane_get(w, p->at.xpos + i, lane);
-    for (int32_t i = 0; round == 0 && i < w->g.nslot; i++) {
-      int32_t s = w->g.order[i];
-      double gap = elem_get(b, slot_field(w, s, p->slot_at.gap), lane);
-      int touch = (w->g.slot_on[s] & (1u << lane)) && gap <= TOUCHING * gap0;
-      want[s] = touch ? gap0 : fmin(gap, gap0);
-      touching |= touch;
-    }
-    if (!touching) break;
+    if (round == 0) find_touching(w, lane, &start);
+    *culprit = start.pair;
+    if (!start.touching) break;
     double worst = 0;
     for (int32_t i = 0; i < 3 * m->nbody; i++)
       worst = fmax(worst, fabs(lane_get(w, p->at.xpos + i, lane) - origin[i]));
@@ -158,22 +178,25 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
     for (int32_t i = 0; ok && i < w->g.nslot; i++) {
       int32_t s = w->g.order[i];
       double gap = elem_get(b, slot_field(w, s, p->slot_at.gap), lane);
-      if (!(w->g.slot_on[s] & (1u << lane)) || gap >= NEARLY * want[s]) continue;
-      if (gap < want[s] && (*culprit < 0 || gap < 0)) *culprit = w->g.slot_pair[s];
-      lacking = fmax(lacking, 1 - gap / want[s]);
-      ok = push_pair(w, lane, s, want[s], &r);
+      if (!(w->g.slot_on[s] & (1u << lane)) || gap >= NEARLY * start.want[s]) continue;
+      lacking = fmax(lacking, 1 - gap / start.want[s]);
+      ok = push_pair(w, lane, s, start.want[s], &r);
     }
-    if (lacking <= 0 || round == ROUNDS - 1 || *moved > b->options.max_separation) break;
+    if (lacking <= 0 || round == ROUNDS - 1 || *moved > limit || start.deepest > b->options.max_separation)
+      break;
     memset(d, 0, sizeof *d * (size_t)m->nv);
     ok = ok && solve_rows(&r, d);
     for (int32_t i = 0; i < m->nv; i++) lane_set(w, p->at.rhs + i, lane, d[i]);
     b->kernels->displace(p, &w->g);
   }
-  int apart = ok && lacking <= WILL_DO && *moved <= b->options.max_separation;
+  int apart = ok && lacking <= WILL_DO && *moved <= limit && start.deepest <= b->options.max_separation;
+  for (int32_t i = 0; qpos && !apart && i < m->nq; i++) lane_set(w, p->at.qpos_t + i, lane, qpos[i]);
+  if (!apart) *moved = 0;
   free(r.j);
   free(r.missing);
+  free(qpos);
   free(d);
   free(origin);
-  free(want);
+  free(start.want);
   return apart;
 }
