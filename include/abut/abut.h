@@ -247,7 +247,7 @@ typedef struct abut_options {
   double stiffness;       /* J per L0-scaled barrier; 0: 1e-7 local, 1e-8 inverse */
   double length;          /* L0 (m) */
   double gap0; /* gap given to shapes that touch at the start (m); 0: half the reach, 1e-4 inverse */
-  double max_separation; /* refuse to start where two shapes must part by more than this (m) */
+  double max_separation; /* how far a body may be moved for a contact at the start (m) */
   double friction;       /* overrides every coefficient if >= 0 */
   double slip_velocity;  /* below it contact creeps (m/s) */
   double tolerance;      /* gradient tolerance of a step (N, N m / L0) */
@@ -298,7 +298,7 @@ ABUT_API void abut_snapshot_destroy(abut_snapshot *snapshot);
 enum {
   ABUT_ENV_UNCONVERGED = 1, /* a step hit max_iterations above tolerance; its result was kept */
   ABUT_ENV_NONFINITE = 4,   /* non-finite state, control or energy; frozen */
-  ABUT_ENV_OVERLAP = 8,     /* shapes would have to part by more than max_separation at the start; frozen */
+  ABUT_ENV_OVERLAP = 8,     /* shapes overlap at the start by more than max_separation parts; frozen */
   ABUT_ENV_NOT_MINIMUM = 16 /* reverse: H is not positive definite at a step; its gradient is not defined */
 };
 #define ABUT_ENV_FROZEN (ABUT_ENV_NONFINITE | ABUT_ENV_OVERLAP)

@@ -124,7 +124,7 @@ void lane_parameters(worker *w, int lane, int64_t env);
 
 /* separate.c: moves shapes of the lane's environment (qpos_t) apart by the smallest joint motion until every
  * pair has gap0. *moved: largest distance of a body (m). Returns 0, and moves nothing, if a pair needs
- * more than max_separation; pair: the one that needs most. */
+ * more than max_separation of each body; pair: the one that needs most. */
 int separate_lane(worker *w, int lane, double *moved, int32_t *pair);
 
 abut_status record_allocate(const abut_batch *b, int64_t rows, contact_record *record);

@@ -130,7 +130,7 @@ static int solve_rows(rows *r, double *d) {
 typedef struct start_gaps {
   double *want;
   int touching;
-  double deepest; /* largest motion that a touching pair needs (m) */
+  double deepest; /* largest motion that a touching pair needs of each of its moving bodies (m) */
   int32_t pair;
 } start_gaps;
 
@@ -143,8 +143,10 @@ static void find_touching(const worker *w, int lane, start_gaps *start) {
     int touch = (w->g.slot_on[s] & (1u << lane)) && gap <= TOUCHING * gap0;
     start->want[s] = touch ? gap0 : fmin(gap, gap0);
     start->touching |= touch;
-    if (!touch || gap0 - gap <= start->deepest) continue;
-    start->deepest = gap0 - gap;
+    const pair_info *pair = &b->params.pairs[w->g.slot_pair[s]];
+    double share = (gap0 - gap) / (pair->side[0].moves && pair->side[1].moves ? 2 : 1);
+    if (!touch || share <= start->deepest) continue;
+    start->deepest = share;
     start->pair = w->g.slot_pair[s];
   }
 }

@@ -176,6 +176,12 @@ FN void friction_side_terms(const step_params *k, const real *points, int num, m
   }
 }
 
+/* Bound of the sum of all points' |force| dt, however they oppose each other: w r/|r| each, from their energy
+ * w r^2/(|r| + e) and Cauchy's inequality. */
+FN real friction_rub(const step_params *k, real weight, real value) {
+  return rmin(weight, root(K(2 / k->slip) * weight * value));
+}
+
 FN friction_terms friction_zero(void) {
   friction_terms t;
   t.value = t.lever = zero();
