@@ -240,7 +240,7 @@ typedef struct abut_options {
   int32_t weights;        /* of a shape's points */
   int32_t friction_form;  /* ABUT_FRICTION_* */
   int32_t solver;         /* joint; nested is the reference that solves every plane to the end */
-  int32_t max_iterations; /* Newton iterations per step */
+  int32_t max_iterations; /* Newton iterations per step; a lane that needs many holds up no other */
   int32_t pair_capacity;  /* contacts with a plane per environment; 0: start small, grow as needed */
   double timestep;        /* s; 0: the default, 0.01 */
   double reach;           /* of the local barrier, in units of length */

@@ -9,8 +9,8 @@
 
 const char *const gradient_input_names[INPUT_COUNT] = {"qpos",     "qvel", "ctrl",     "gravity",
                                                        "friction", "mass", "stiffness"};
-static const double CHECK_TOLERANCE = 1e-12; /* of the steps of a checked run (N) */
-static const double CHECK_LIMIT = 1e-5;      /* relative error above which a check fails */
+static const double CHECK_TOLERANCE = 1e-6; /* of the steps of a checked run, times --tol */
+static const double CHECK_LIMIT = 1e-5;     /* relative error above which a check fails */
 
 /* Entries of a row of each gradient as the library returns it. */
 static int64_t row_size(const gradient_run *in, int input) {
@@ -273,7 +273,7 @@ static int open_run(gradient_run *out, const cli_options *options) {
     code = ctrl_open(&out->controls, out->job.model, options->ctrl, options->seed, out->envs, out->steps);
   if (code != CLI_OK) return code;
   abut_options asked = job_options(options);
-  if (options->check) asked.tolerance = CHECK_TOLERANCE;
+  if (options->check) asked.tolerance *= CHECK_TOLERANCE;
   code = job_create(&out->job, &asked, out->steps, array_bytes(out, options->check, asked.dtype));
   if (code == CLI_OK) code = job_start(&out->job, options);
   return code == CLI_OK ? allocate(out, options->check) : code;

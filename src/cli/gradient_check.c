@@ -15,7 +15,7 @@ enum { LEVELS = 8, SIDES = 2, LADDER = LEVELS * SIDES };
 enum { COORDINATES_MAX = 32, COORDINATES_CHOSEN = 16, RANDOM_DIRECTIONS = 8 };
 static const double LADDER_RATIO = 4.0;
 static const double ROUNDING = 8 * 0x1p-52; /* of a loss, relative */
-/* Longest step: m or rad, m/s or rad/s, units of control, shares of a parameter. */
+/* Longest step: L0 or rad, L0/s or rad/s, units of control, shares of a parameter. */
 static const double first_step[INPUT_COUNT] = {1e-4, 1e-3, 1e-2, 1e-3, 1e-3, 1e-3, 1e-3};
 /* Geom i's friction is raised by i times this share: more than the longest step, so that no pair's larger one
  * changes. */
@@ -32,73 +32,12 @@ typedef struct comparison {
   int64_t entries[INPUT_COUNT];
   double gravity[3], gravity_size;
   double *friction, *mass; /* base values */
+  double *dof;             /* L0 where a dof is a length, 1 where it is an angle */
   direction *directions;
   int64_t count;
   double *loss, *size; /* [count * LADDER]; size: sum of magnitudes, whose rounding the loss carries */
   char *broken;        /* [count * LADDER] */
 } comparison;
-
-/* ------------------------------------------------------------------------------------- base values */
-
-static int friction_of(const gradient_run *in, int32_t geom, double *value) {
-  abut_geom_def def;
-  if (abut_model_geom(in->job.model, geom, &def) != ABUT_OK) return cli_library_error();
-  double base = in->job.options.friction >= 0 ? in->job.options.friction : def.friction;
-  *value = base * (1 + FRICTION_SPACING * geom);
-  return CLI_OK;
-}
-
-int gradient_set_frictions(gradient_run *in) {
-  array values = {0};
-  int32_t ngeom = in->job.sizes.ngeom;
-  if (ngeom == 0) return CLI_OK;
-  int code = array_create(&values, "friction", in->job.options.dtype, 2, (int64_t[]){1, ngeom});
-  for (int32_t i = 0; code == CLI_OK && i < ngeom; i++) {
-    double value = 0;
-    code = friction_of(in, i, &value);
-    if (code == CLI_OK) array_set(&values, i, value);
-  }
-  abut_parameters parameters = {.friction = &values.tensor};
-  if (code == CLI_OK && abut_batch_set_parameters(in->job.batch, &parameters) != ABUT_OK)
-    code = cli_library_error();
-  array_destroy(&values);
-  return code;
-}
-
-static int load_base_values(comparison *out) {
-  const gradient_run *run = out->run;
-  abut_model_sizes sizes = run->job.sizes;
-  out->friction = calloc((size_t)sizes.ngeom + 1, sizeof *out->friction);
-  out->mass = calloc((size_t)sizes.nbody + 1, sizeof *out->mass);
-  if (!out->friction || !out->mass) return cli_error("out of memory");
-  int code = CLI_OK;
-  for (int32_t i = 0; code == CLI_OK && i < sizes.ngeom; i++) code = friction_of(run, i, &out->friction[i]);
-  for (int32_t i = 0; i < sizes.nbody; i++) {
-    abut_body_def def;
-    if (abut_model_body(run->job.model, i, &def) != ABUT_OK) return cli_library_error();
-    out->mass[i] = def.mass;
-  }
-  if (abut_model_gravity(run->job.model, out->gravity) != ABUT_OK) return cli_library_error();
-  for (int k = 0; k < 3; k++) out->gravity_size = fmax(out->gravity_size, fabs(out->gravity[k]));
-  if (out->gravity_size == 0) out->gravity_size = 1;
-  return code;
-}
-
-/* The size by which an entry is measured; 0: it is not checked. */
-static double unit(const comparison *in, int input, int64_t entry) {
-  switch (input) {
-  case BY_GRAVITY:
-    return in->gravity_size;
-  case BY_FRICTION:
-    return in->friction[entry];
-  case BY_MASS:
-    return in->mass[entry];
-  case BY_STIFFNESS:
-    return in->run->job.options.stiffness;
-  default:
-    return 1;
-  }
-}
 
 /* ---------------------------------------------------------------------------------------- rotations */
 
@@ -139,8 +78,8 @@ static void for_each_joint(const abut_model *model, joint_visitor visit, void *u
 }
 
 typedef struct pose_walk {
-  const double *qpos, *in; /* in: cotangents (nq) or a tangent step (nv) */
-  double *out;             /* a tangent (nv) or the moved qpos (nq) */
+  const double *qpos, *in; /* in: cotangents (nq), a tangent step (nv) or L0 */
+  double *out;             /* a tangent or units (nv), or the moved qpos (nq) */
 } pose_walk;
 
 static void visit_tangent(void *user, int type, int64_t qpos, int64_t dof) {
@@ -157,6 +96,82 @@ static void visit_move(void *user, int type, int64_t qpos, int64_t dof) {
     turn(walk->qpos + qpos, walk->in + dof, walk->out + qpos);
   else
     walk->out[qpos] = walk->qpos[qpos] + walk->in[dof];
+}
+
+/* in: L0 */
+static void visit_unit(void *user, int type, int64_t qpos, int64_t dof) {
+  pose_walk *walk = user;
+  (void)qpos;
+  for (int k = 0; k < (type == ABUT_JOINT_BALL ? 3 : 1); k++)
+    walk->out[dof + k] = type == ABUT_JOINT_SLIDE ? *walk->in : 1;
+}
+
+/* ------------------------------------------------------------------------------------- base values */
+
+static int friction_of(const gradient_run *in, int32_t geom, double *value) {
+  abut_geom_def def;
+  if (abut_model_geom(in->job.model, geom, &def) != ABUT_OK) return cli_library_error();
+  double base = in->job.options.friction >= 0 ? in->job.options.friction : def.friction;
+  *value = base * (1 + FRICTION_SPACING * geom);
+  return CLI_OK;
+}
+
+int gradient_set_frictions(gradient_run *in) {
+  array values = {0};
+  int32_t ngeom = in->job.sizes.ngeom;
+  if (ngeom == 0) return CLI_OK;
+  int code = array_create(&values, "friction", in->job.options.dtype, 2, (int64_t[]){1, ngeom});
+  for (int32_t i = 0; code == CLI_OK && i < ngeom; i++) {
+    double value = 0;
+    code = friction_of(in, i, &value);
+    if (code == CLI_OK) array_set(&values, i, value);
+  }
+  abut_parameters parameters = {.friction = &values.tensor};
+  if (code == CLI_OK && abut_batch_set_parameters(in->job.batch, &parameters) != ABUT_OK)
+    code = cli_library_error();
+  array_destroy(&values);
+  return code;
+}
+
+static int load_base_values(comparison *out) {
+  const gradient_run *run = out->run;
+  abut_model_sizes sizes = run->job.sizes;
+  out->friction = calloc((size_t)sizes.ngeom + 1, sizeof *out->friction);
+  out->mass = calloc((size_t)sizes.nbody + 1, sizeof *out->mass);
+  out->dof = calloc((size_t)sizes.nv + 1, sizeof *out->dof);
+  if (!out->friction || !out->mass || !out->dof) return cli_error("out of memory");
+  pose_walk walk = {NULL, &run->job.options.length, out->dof};
+  for_each_joint(run->job.model, visit_unit, &walk);
+  int code = CLI_OK;
+  for (int32_t i = 0; code == CLI_OK && i < sizes.ngeom; i++) code = friction_of(run, i, &out->friction[i]);
+  for (int32_t i = 0; i < sizes.nbody; i++) {
+    abut_body_def def;
+    if (abut_model_body(run->job.model, i, &def) != ABUT_OK) return cli_library_error();
+    out->mass[i] = def.mass;
+  }
+  if (abut_model_gravity(run->job.model, out->gravity) != ABUT_OK) return cli_library_error();
+  for (int k = 0; k < 3; k++) out->gravity_size = fmax(out->gravity_size, fabs(out->gravity[k]));
+  if (out->gravity_size == 0) out->gravity_size = 1;
+  return code;
+}
+
+/* The size by which an entry is measured; 0: it is not checked. */
+static double unit(const comparison *in, int input, int64_t entry) {
+  switch (input) {
+  case BY_GRAVITY:
+    return in->gravity_size;
+  case BY_FRICTION:
+    return in->friction[entry];
+  case BY_MASS:
+    return in->mass[entry];
+  case BY_STIFFNESS:
+    return in->run->job.options.stiffness;
+  case BY_QPOS:
+  case BY_QVEL:
+    return in->dof[entry];
+  default:
+    return 1;
+  }
 }
 
 static const double *doubles(const array *from) { return from->tensor.data; }
@@ -180,6 +195,7 @@ static int load_tangents(comparison *out) {
     pose_walk walk = {doubles(&run->qpos) + env * sizes.nq, doubles(&run->grad[BY_QPOS]) + env * sizes.nq,
                       out->tangent[BY_QPOS] + env * sizes.nv};
     for_each_joint(run->job.model, visit_tangent, &walk);
+    for (int64_t i = 0; i < sizes.nv; i++) walk.out[i] *= out->dof[i];
   }
   return CLI_OK;
 }
@@ -464,6 +480,7 @@ int gradient_compare(const gradient_run *in, const cli_options *options, gradien
   for (int i = 0; i < INPUT_COUNT; i++) free(work.tangent[i]);
   free(work.friction);
   free(work.mass);
+  free(work.dof);
   free(work.directions);
   free(work.loss);
   free(work.size);

@@ -12,7 +12,7 @@
 abut_options abut_default_options(void) {
   abut_options o = {0};
   o.nenv = 1;
-  o.max_iterations = 100;
+  o.max_iterations = 1000;
   o.timestep = 0.01;
   o.reach = 1e-3;
   o.length = 1;

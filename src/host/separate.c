@@ -1,6 +1,7 @@
 /* separate.c: shapes that touch or overlap at the start of a rollout are moved apart by the smallest joint
  * motion that gives every pair its gap. Rows J of "this point clears that plane" are linearised a few times;
- * each time min |d|^2 with J d >= missing is solved by projected Gauss-Seidel on the multipliers. */
+ * each time min |d|^2, rotations times L0, with J d >= missing is solved by projected Gauss-Seidel on the
+ * multipliers. */
 #include "batch.h"
 #include <math.h>
 #include <stdlib.h>
@@ -42,6 +43,13 @@ static void slot_vec(const worker *w, int32_t slot, int32_t field, int lane, dou
   for (int c = 0; c < 3; c++) v[c] = elem_get(b, slot_field(w, slot, field + c), lane);
 }
 
+/* What one unit of d moves a dof by: a length, or a rotation that turns L0 by a length. */
+static double dof_unit(const worker *w, int lane, int32_t d) {
+  double rot[3];
+  field_vec(w, w->batch->params.at.twist + 6 * d, lane, rot);
+  return rot[0] != 0 || rot[1] != 0 || rot[2] != 0 ? 1 / w->batch->options.length : 1;
+}
+
 /* Adds sign * u . (velocity of a point x of body) to row n. */
 static void add_point(const worker *w, int lane, rows *r, int32_t body, const double u[3], const double x[3],
                       double sign) {
@@ -55,7 +63,8 @@ static void add_point(const worker *w, int lane, rows *r, int32_t body, const do
     double y[3] = {x[0] - o[0], x[1] - o[1], x[2] - o[2]};
     double v[3] = {lin[0] + rot[1] * y[2] - rot[2] * y[1], lin[1] + rot[2] * y[0] - rot[0] * y[2],
                    lin[2] + rot[0] * y[1] - rot[1] * y[0]};
-    r->j[(size_t)r->n * (size_t)r->nv + (size_t)d] += sign * (u[0] * v[0] + u[1] * v[1] + u[2] * v[2]);
+    r->j[(size_t)r->n * (size_t)r->nv + (size_t)d] +=
+        sign * dof_unit(w, lane, d) * (u[0] * v[0] + u[1] * v[1] + u[2] * v[2]);
   }
 }
 
@@ -102,7 +111,7 @@ static int push_pair(const worker *w, int lane, int32_t slot, double gap0, rows 
 }
 
 /* d = J^T lambda, lambda >= 0 complementary to J d - missing >= 0. */
-static int solve_rows(rows *r, double *d) {
+static int solve_rows(const rows *r, double accuracy, double *d) {
   double *lambda = calloc((size_t)r->n + 1, sizeof *lambda);
   if (!lambda) return 0;
   for (int sweep = 0; sweep < SWEEPS; sweep++) {
@@ -119,7 +128,7 @@ static int solve_rows(rows *r, double *d) {
       for (int32_t c = 0; c < r->nv && step != 0; c++) d[c] += j[c] * step;
       change = fmax(change, fabs(step) * sqrt(jj));
     }
-    if (change < 1e-12) break;
+    if (change < accuracy) break;
   }
   free(lambda);
   return 1;
@@ -187,8 +196,8 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
     if (lacking <= 0 || round == ROUNDS - 1 || *moved > limit || start.deepest > b->options.max_separation)
       break;
     memset(d, 0, sizeof *d * (size_t)m->nv);
-    ok = ok && solve_rows(&r, d);
-    for (int32_t i = 0; i < m->nv; i++) lane_set(w, p->at.rhs + i, lane, d[i]);
+    ok = ok && solve_rows(&r, 1e-9 * b->options.gap0, d);
+    for (int32_t i = 0; i < m->nv; i++) lane_set(w, p->at.rhs + i, lane, dof_unit(w, lane, i) * d[i]);
     b->kernels->displace(p, &w->g);
   }
   int apart = ok && lacking <= WILL_DO && *moved <= limit && start.deepest <= b->options.max_separation;

@@ -287,10 +287,10 @@ FN void contact_normal(const contact_frame *c, plane_state p, int exact, real co
   if (any(gt(convex, zero()))) contact_convex(c, &t, p, f, arm, slot_rows, convex, sum);
 }
 
-/* Rounding of poses, as far away as `at` and the bodies are large, times the force that it works against. */
-FN void contact_noise(const step_params *k, real *w, const contact_frame *c, vec3 at, real force, mask on) {
-  elem size = K(k->body_radius[c->pair->side[0].body] + k->body_radius[c->pair->side[1].body]);
-  AT(W(noise), 0) = AT(W(noise), 0) + sel(on, force * (size + norm(sub(c->x[0], at))), zero());
+/* What rounding of a pair's poses is relative to (m): they are as large as this. */
+FN real contact_size(const step_params *k, const contact_frame *c, vec3 at) {
+  elem radii = K(k->body_radius[c->pair->side[0].body] + k->body_radius[c->pair->side[1].body]);
+  return radii + norm(sub(c->x[0], at));
 }
 
 FN void contact_friction(const step_params *k, const contact_frame *c, real *w, real *slots, int s, mask on,
@@ -315,7 +315,8 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     IN_MEMORY(b);
     IN_MEMORY(&t);
   }
-  contact_noise(k, w, c, c_t, K(1 / k->dt) * friction_rub(k, weight, t.value), on);
+  real size = contact_size(k, c, c_t);
+  AT(W(noise), 0) = AT(W(noise), 0) + sel(on, size * friction_rub(k, weight, t.value, size), zero());
   if (!half) friction_spin_terms(k, weight, z[2], SLOT_AT(s, spin_dual), on, exact, &t);
   real hold = half ? zero() : friction_hold(k, weight, &t);
   for (int j = 0; j < (half ? 1 : 2); j++) {
@@ -401,7 +402,8 @@ FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
     put_sel(SLOT_AT(s, block), 78, on);
     put_sel(SLOT_AT(s, pull), 12, on);
   }
-  contact_noise(k, w, &c, p.c, max_abs(sum.force[0]), on);
+  real size = contact_size(k, &c, p.c);
+  AT(W(noise), 0) = AT(W(noise), 0) + sel(on, size * max_abs(sum.force[0]), zero());
   AT(W(residual), 0) = sel(on, rmax(AT(W(residual), 0), sum.residual), AT(W(residual), 0));
   return sel(on, sum.value, zero());
 }

@@ -277,7 +277,6 @@ FN void direction_close(const step_params *k, lane_group *g) {
   STAGE_BEGIN
   real slope = AT(W(slope), 0);
   mask flat = gt(slope, -K(ELEM_EPS) * (rabs(AT(W(energy), 0)) + AT(W(noise), 0)));
-  flat = mask_and(flat, le(AT(W(convex), 0), zero()));
   mask idle = mask_or(mask_from_bits(g->exhausted), flat);
   real residual = AT(W(residual), 0);
   mask stalled = mask_and(idle, gt(residual, K(0.5) * AT(W(idle), 0)));
