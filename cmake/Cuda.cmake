@@ -3,7 +3,7 @@
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
 set(cuda_architectures sm_80 sm_90 sm_120)
-set(cuda_flags -std=c++17 -O3 -fmad=$<IF:$<BOOL:${ABUT_STRICT}>,false,true> -Werror all-warnings -Xptxas -warn-spills
+set(cuda_flags -std=c++17 -O3 -fmad=$<IF:$<BOOL:${ABUT_STRICT}>,false;-DABUT_STRICT,true> -Werror all-warnings -Xptxas -warn-spills
                -Xptxas -Werror -Xcompiler -fno-threadsafe-statics,-fno-exceptions
                -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
 

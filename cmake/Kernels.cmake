@@ -4,8 +4,9 @@
 add_library(abut_kernel_flags INTERFACE)
 target_link_libraries(abut_kernel_flags INTERFACE abut_flags)
 target_compile_options(abut_kernel_flags INTERFACE
-  $<IF:$<CONFIG:Debug>,-O1,-O3> -fno-math-errno -fno-trapping-math -fno-signed-zeros
-  -ffp-contract=$<IF:$<BOOL:${ABUT_STRICT}>,off,fast>)
+  $<IF:$<CONFIG:Debug>,-O1,-O3> -fno-math-errno -fno-trapping-math
+  $<IF:$<BOOL:${ABUT_STRICT}>,-ffp-contract=off,-ffp-contract=fast;-fno-signed-zeros>)
+target_compile_definitions(abut_kernel_flags INTERFACE $<$<BOOL:${ABUT_STRICT}>:ABUT_STRICT>)
 # vector types are an extension; set per source, so that it follows -Wpedantic
 set(kernel_warnings -Wno-pedantic -Wno-psabi)
 
