@@ -3,9 +3,12 @@
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
 set(cuda_architectures sm_80 sm_90 sm_120)
-set(cuda_flags -std=c++17 -O3 -fmad=$<IF:$<BOOL:${ABUT_STRICT}>,false;-DABUT_STRICT,true> -Werror all-warnings -Xptxas -warn-spills
-               -Xptxas -Werror -Xcompiler -fno-threadsafe-statics,-fno-exceptions
+set(cuda_flags -std=c++17 -O3 -Werror all-warnings -Xptxas -warn-spills -Xptxas -Werror -Xptxas -v
+               -Xcompiler -fno-threadsafe-statics,-fno-exceptions
                -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
+if(ABUT_STRICT)
+  list(APPEND cuda_flags -fmad=false -DABUT_STRICT)
+endif()
 
 set(NVCC NVCC-NOTFOUND)
 if(NOT ABUT_CUDA STREQUAL "OFF")
@@ -30,9 +33,10 @@ if(NVCC AND cuda_source)
       add_custom_command(
         OUTPUT ${cubin}
         COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
-        COMMAND ${NVCC} -cubin -arch=${architecture} -DABUT_REAL=${bits} ${cuda_flags} -MD -MF ${cubin}.d -o ${cubin}
+        COMMAND ${CMAKE_COMMAND} -DREPORT=${cubin}.report -P ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake --
+                ${NVCC} -cubin -arch=${architecture} -DABUT_REAL=${bits} ${cuda_flags} -MD -MF ${cubin}.d -o ${cubin}
                 ${cuda_source}
-        DEPENDS ${cuda_source}
+        DEPENDS ${cuda_source} ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake
         DEPFILE ${cubin}.d
         COMMENT "Compiling f${bits} kernels for ${architecture}"
         VERBATIM)

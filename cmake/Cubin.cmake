@@ -1,0 +1,17 @@
+# Cubin.cmake: compiles one cubin and keeps what the compiler reports of its kernels: cmake -P, after --: nvcc and its
+# arguments. -DREPORT=file takes the report (registers, stack and spills per kernel); it is printed if nvcc fails.
+cmake_minimum_required(VERSION 3.21)
+set(command "")
+foreach(i RANGE ${CMAKE_ARGC})
+  if(after)
+    list(APPEND command "${CMAKE_ARGV${i}}")
+  elseif("${CMAKE_ARGV${i}}" STREQUAL "--")
+    set(after TRUE)
+  endif()
+endforeach()
+list(REMOVE_ITEM command "")
+execute_process(COMMAND ${command} ERROR_VARIABLE report RESULT_VARIABLE result)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "${report}")
+endif()
+file(WRITE ${REPORT} "${report}")
