@@ -122,6 +122,28 @@ TEST(frictionloss_holds_below_its_bound_and_slips_above) {
   }
 }
 
+/* Friction loss of a ball joint slows it by f/I until it rests. Its kink is dt e = 1e-6 rad wide: Newton must
+ * see the curvature inside it. */
+TEST(ball_frictionloss_stops_it) {
+  abut_builder *b = scene_begin(0);
+  REQUIRE(b);
+  abut_joint_def def =
+      scene_joint_def(scene_body(b, 0, 0, 0, 0, 1, 0.1, 0.1, 0.1), ABUT_JOINT_BALL, 0, 0, 1, 0);
+  def.frictionloss = 0.2;
+  scene_joint(b, def);
+  abut_model *model = scene_finish(b);
+  REQUIRE(model);
+  double v0[3] = {0.3, 0.4, 0};
+  scene_run *r = scene_rollout(model, abut_default_options(), 100, NULL, v0, NULL);
+  REQUIRE(r);
+  CHECK(scene_failed(r) == 0);
+  CHECK_REL(vec3_norm(scene_qvel(r, 0, 10)), 0.5 - 0.2 / 0.1 * 10 * dt, 1e-3); /* kink: e/v squared */
+  CHECK(vec3_norm(scene_qvel(r, 0, 100)) < 1e-9);
+  for (int n = 0; n < 100; n++) CHECK(r->iterations[n] <= 20);
+  scene_run_free(r);
+  abut_model_destroy(model);
+}
+
 /* ---------------------------------------------------------------------------------------- limits */
 
 /* A pendulum (1 kg, 0.5 m) falls onto its limit. With the limit's stiffness k = I/(t r)^2 behind a run-in of

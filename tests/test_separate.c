@@ -84,3 +84,26 @@ TEST(limit_is_kept) {
   scene_run_free(r);
   abut_model_destroy(model);
 }
+
+/* A box between a floor that it does not touch and one that overlaps it from above: being pushed apart must
+ * not push it into the floor, however far that was at first. */
+TEST(nobody_is_pushed_into_a_bystander) {
+  abut_builder *b = scene_begin(-9.81);
+  REQUIRE(b);
+  scene_floor(b);
+  for (int i = 0; i < 2; i++)
+    scene_geom(b, scene_free_body(b, 0, 0, i ? 0.2955 : 0.1035, 1, 0.01, 0.01, 0.01), ABUT_GEOM_BOX, half,
+               half, half);
+  abut_model *model = scene_finish(b);
+  REQUIRE(model);
+  abut_options o = separate_options(ABUT_CONTACT_LOCAL);
+  o.nenv = 1;
+  o.max_separation = 0.02;
+  scene_run *r = scene_rollout(model, o, 20, NULL, NULL, NULL);
+  REQUIRE(r);
+  CHECK(scene_failed(r) == 0);
+  CHECK(scene_qpos(r, 0, 0)[2] > half + 0.9 * o.gap0);
+  for (int64_t t = 0; t < 20; t++) CHECK(r->gap[t] > 0);
+  scene_run_free(r);
+  abut_model_destroy(model);
+}

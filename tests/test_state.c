@@ -96,12 +96,14 @@ TEST(snapshot_mid_contact_is_exact) {
 TEST(snapshot_of_another_batch_is_refused) {
   scene s, t;
   REQUIRE(scene_load("scenes/stack5.abut", &s) && scene_load("scenes/incline.abut", &t));
-  abut_options o = test_options(2), more = test_options(3), f32 = test_options(2);
+  abut_options o = test_options(2), more = test_options(3), f32 = test_options(2), inverse = test_options(2);
   f32.dtype = ABUT_F32;
-  abut_batch *b = batch_of(&s, &o), *wrong[3] = {batch_of(&s, &more), batch_of(&t, &o), batch_of(&s, &f32)};
+  inverse.contact = ABUT_CONTACT_INVERSE;
+  abut_batch *b = batch_of(&s, &o),
+             *wrong[4] = {batch_of(&s, &more), batch_of(&t, &o), batch_of(&s, &f32), batch_of(&s, &inverse)};
   abut_snapshot *snapshot = NULL;
   CHECK_STATUS(abut_batch_snapshot(b, &snapshot), ABUT_OK);
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < 4; i++) {
     state before = state_of(i == 1 ? &t : &s, wrong[i], NULL);
     CHECK_STATUS(abut_batch_restore(wrong[i], snapshot), ABUT_ERROR_ARGUMENT);
     CHECK(strstr(abut_error_message(), "snapshot of 2 environments"));

@@ -288,7 +288,8 @@ ABUT_API abut_status abut_batch_get_state(const abut_batch *batch, const uint8_t
 ABUT_API abut_status abut_batch_perturb(abut_batch *batch, const uint8_t *mask, uint64_t seed, uint64_t step,
                                         double sigma_qpos, double sigma_qvel);
 
-/* Exact state, warm starts included. Destroy with abut_snapshot_destroy. */
+/* Exact state, warm starts included; restores batches of the same model, nenv, dtype and contact.
+ * Destroy with abut_snapshot_destroy. */
 typedef struct abut_snapshot abut_snapshot;
 ABUT_API abut_status abut_batch_snapshot(const abut_batch *batch, abut_snapshot **snapshot);
 ABUT_API abut_status abut_batch_restore(abut_batch *batch, const abut_snapshot *snapshot);

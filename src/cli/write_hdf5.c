@@ -156,6 +156,8 @@ int hdf5_open(hdf5_file **result, const char *path, const trajectory *plan, cons
   out->id = -1;
   for (int i = 0; i < DATASET_COUNT; i++) out->datasets[i] = -1;
   int code = output_file_open(&out->file, path);
+  H5dont_atexit(); /* every file is closed here; HDF5's own exit crashes on one that a full disk left
+                      incomplete */
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   if (code == CLI_OK) {
     out->id = H5Fcreate(out->file.partial, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);

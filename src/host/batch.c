@@ -240,7 +240,7 @@ void abut_batch_destroy(abut_batch *b) {
   free(b);
 }
 
-abut_options abut_batch_get_options(const abut_batch *b) { return b->options; }
+abut_options abut_batch_get_options(const abut_batch *b) { return b ? b->options : abut_default_options(); }
 
 /* Moves a record to a larger capacity. */
 static abut_status record_grow(const abut_batch *b, int64_t rows, int32_t old, contact_record *r) {

@@ -168,11 +168,6 @@ static int fetch(worker *w, program_io *io, int lane) {
   w->g.live = 1u << lane;
   if (fresh && !(status & ABUT_ENV_FROZEN)) {
     int32_t culprit;
-    b->kernels->begin(&b->params, &w->g);
-    b->kernels->boxes(&b->params, &w->g, 0);
-    for (int32_t p = 0; p < m->npair; p++)
-      if (w->g.pair_want[p]) slot_acquire(w, p, 1u << lane, 0);
-    slots_order(w);
     if (!separate_lane(w, lane, &moved, &culprit)) {
       status |= ABUT_ENV_OVERLAP;
       overlap_pair = culprit;

@@ -1,7 +1,7 @@
 /* separate.c: shapes that touch or overlap at the start of a rollout are moved apart by the smallest joint
  * motion that gives every pair its gap. Rows J of "this point clears that plane" are linearised a few times;
- * each time min |d|^2, rotations times L0, with J d >= missing is solved by projected Gauss-Seidel on the
- * multipliers. */
+ * each time min |d|^2, rotations times their body's radius, with J d >= missing is solved by projected
+ * Gauss-Seidel on the multipliers. */
 #include "batch.h"
 #include <math.h>
 #include <stdlib.h>
@@ -43,11 +43,13 @@ static void slot_vec(const worker *w, int32_t slot, int32_t field, int lane, dou
   for (int c = 0; c < 3; c++) v[c] = elem_get(b, slot_field(w, slot, field + c), lane);
 }
 
-/* What one unit of d moves a dof by: a length, or a rotation that turns L0 by a length. */
+/* What one unit of d moves a dof by: a length, or a rotation that moves the body's far end by a length. */
 static double dof_unit(const worker *w, int lane, int32_t d) {
-  double rot[3];
-  field_vec(w, w->batch->params.at.twist + 6 * d, lane, rot);
-  return rot[0] != 0 || rot[1] != 0 || rot[2] != 0 ? 1 / w->batch->options.length : 1;
+  const step_params *p = &w->batch->params;
+  double rot[3], radius = p->body_radius[p->model->dof_body[d]];
+  field_vec(w, p->at.twist + 6 * d, lane, rot);
+  int turns = rot[0] != 0 || rot[1] != 0 || rot[2] != 0;
+  return turns ? 1 / (radius > 0 ? radius : w->batch->options.length) : 1;
 }
 
 /* Adds sign * u . (velocity of a point x of body) to row n. */
@@ -160,6 +162,18 @@ static void find_touching(const worker *w, int lane, start_gaps *start) {
   }
 }
 
+/* Every pair near the lane's pose (qpos_t) takes part, at each round: motion may bring others near. */
+static int list_pairs(worker *w, int lane) {
+  const abut_batch *b = w->batch;
+  w->g.live = 1u << lane;
+  b->kernels->begin(&b->params, &w->g);
+  b->kernels->boxes(&b->params, &w->g, 0);
+  for (int32_t p = 0; p < b->model->npair; p++)
+    if ((w->g.pair_want[p] >> lane & 1) && slot_acquire(w, p, 1u << lane, 0) < 0) return 0;
+  slots_order(w);
+  return 1;
+}
+
 int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
   abut_batch *b = w->batch;
   const step_params *p = &b->params;
@@ -173,8 +187,9 @@ int separate_lane(worker *w, int lane, double *moved, int32_t *culprit) {
   double limit = b->options.max_separation * fmax(1, m->nbody - 1); /* of a body: others may push it on */
   *moved = 0;
   for (int32_t i = 0; ok && i < m->nq; i++) qpos[i] = lane_get(w, p->at.qpos_t + i, lane);
+  for (int32_t s = 0; start.want && s < w->g.capacity; s++) start.want[s] = b->options.gap0;
   for (int round = 0; ok && round < ROUNDS; round++) {
-    w->g.live = 1u << lane;
+    if (!list_pairs(w, lane)) break;
     b->kernels->gaps(p, &w->g);
     for (int32_t i = 0; round == 0 && i < 3 * m->nbody; i++) origin[i] = lane_get(w, p->at.xpos + i, lane);
     if (round == 0) find_touching(w, lane, &start);

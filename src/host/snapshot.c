@@ -5,8 +5,9 @@
 #include <string.h>
 
 struct abut_snapshot {
+  const abut_model *model; /* to compare with, never followed: it may be gone */
   int64_t nenv;
-  int32_t nq, nv, dtype, capacity;
+  int32_t nq, nv, npair, dtype, contact, capacity;
   size_t elem;
   char *qpos, *qvel, *data;
   int32_t *count, *pair;
@@ -40,10 +41,13 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   *snapshot = NULL;
   abut_snapshot *s = calloc(1, sizeof *s);
   if (!s) return abut_fail(ABUT_ERROR_MEMORY, "snapshot: out of memory");
+  s->model = b->model;
   s->nenv = b->options.nenv;
   s->nq = b->model->nq;
   s->nv = b->model->nv;
+  s->npair = b->model->npair;
   s->dtype = b->options.dtype;
+  s->contact = b->options.contact;
   s->capacity = b->capacity;
   s->elem = elem_size(b);
   piece p[PIECES];
@@ -61,16 +65,22 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   return ABUT_OK;
 }
 
+static const char *dtype_name(int32_t dtype) { return dtype == ABUT_F64 ? "f64" : "f32"; }
+static const char *contact_name(int32_t contact) {
+  return contact == ABUT_CONTACT_LOCAL ? "local" : "inverse";
+}
+
 abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   ABUT_REQUIRE(b, "batch");
   ABUT_REQUIRE(s, "snapshot");
-  if (s->nenv != b->options.nenv || s->nq != b->model->nq || s->nv != b->model->nv ||
-      s->dtype != b->options.dtype)
+  if (s->model != b->model || s->nq != b->model->nq || s->nv != b->model->nv || s->npair != b->model->npair)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s: it is of another model",
+                     (long long)s->nenv, PLURAL(s->nenv));
+  if (s->nenv != b->options.nenv || s->dtype != b->options.dtype || s->contact != b->options.contact)
     return abut_fail(
-        ABUT_ERROR_ARGUMENT,
-        "snapshot of %lld environment%s with nq %d, nv %d does not fit a batch of %lld with %d, %d",
-        (long long)s->nenv, PLURAL(s->nenv), s->nq, s->nv, (long long)b->options.nenv, b->model->nq,
-        b->model->nv);
+        ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s (%s, %s) does not fit a batch of %lld (%s, %s)",
+        (long long)s->nenv, PLURAL(s->nenv), dtype_name(s->dtype), contact_name(s->contact),
+        (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.contact));
   if (s->capacity > b->capacity) ABUT_TRY(batch_grow(b, s->capacity));
   size_t n = (size_t)s->nenv;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);

@@ -131,7 +131,7 @@ typedef struct ball_terms {
   mat3 h;
 } ball_terms;
 FN ball_terms ball_radial(vec3 phi, real theta, curve c) {
-  mask small = lt(theta, splat(K(1e-6)));
+  mask small = lt(theta, splat(K(1e-14))); /* a kink of friction loss may be 1e-9 wide */
   real safe = sel(small, splat(1), theta), s, co;
   sincos_lane(K(0.5) * safe, &s, &co);
   real g_over = sel(small, c.h, c.g / safe), side = sel(small, c.h, K(0.5) * c.g * co / s);

@@ -142,7 +142,7 @@ FN void inertia_vjp(const step_params *k, real *w, int b) {
 /* Cotangent of the reference turn of a radial ball term: J_r^-T [h'' n n^T + (h'/t)(1 - n n^T)] lambda. */
 FN vec3 ball_vjp(vec3 phi, curve c, vec3 lambda) {
   real theta = norm(phi);
-  mask small = lt(theta, splat(K(1e-6)));
+  mask small = lt(theta, splat(K(1e-14))); /* a kink of friction loss may be 1e-9 wide */
   real safe = sel(small, splat(1), theta), side = sel(small, c.h, c.g / safe);
   real along = sel(small, zero(), (c.h - side) * dot(phi, lambda) / (safe * safe));
   return log_vjp(phi, axpy(along, phi, scale(side, lambda)), -1);

@@ -279,7 +279,7 @@ FN void direction_close(const step_params *k, lane_group *g) {
   mask flat = gt(slope, -K(ELEM_EPS) * (rabs(AT(W(energy), 0)) + AT(W(noise), 0)));
   mask idle = mask_or(mask_from_bits(g->exhausted), flat);
   real residual = AT(W(residual), 0);
-  mask stalled = mask_and(idle, gt(residual, K(0.5) * AT(W(idle), 0)));
+  mask stalled = mask_and(idle, gt(residual, K(0.9) * AT(W(idle), 0)));
   AT(W(idle), 0) = sel(live, sel(idle, residual, splat(ELEM_HUGE)), AT(W(idle), 0));
   g->exhausted = bits_from_mask(mask_and(live, stalled));
 }
