@@ -97,6 +97,15 @@ LANE_TEST(reciprocal) {
   CHECK_NEAR(worst, 0, 2 * ELEM_EPS);
 }
 
+LANE_TEST(reciprocal_root) {
+  double worst = 0;
+  for (int i = 0; i < rounds(20000); i++) {
+    real x = random_real(0.5, 2) * K(pow(10, uniform(-9, 9))), y = inverse_root(x);
+    for (int l = 0; l < ABUT_LANES; l++) worst = fmax(worst, fabs(sqrt(lane_at(&x, l)) * lane_at(&y, l) - 1));
+  }
+  CHECK_NEAR(worst, 0, 2 * ELEM_EPS);
+}
+
 /* ---------------------------------------------------------------------------------------- functions */
 
 static double ulp(double x) { /* of the instance's type at x */

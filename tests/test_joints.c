@@ -122,13 +122,17 @@ TEST(frictionloss_holds_below_its_bound_and_slips_above) {
   }
 }
 
+/* A ball joint, to be added, of a new body with moments of inertia 0.1. */
+static abut_joint_def ball_of_body(abut_builder *b) {
+  return scene_joint_def(scene_body(b, 0, 0, 0, 0, 1, 0.1, 0.1, 0.1), ABUT_JOINT_BALL, 0, 0, 1, 0);
+}
+
 /* Friction loss of a ball joint slows it by f/I until it rests. Its kink is dt e = 1e-6 rad wide: Newton must
  * see the curvature inside it. */
 TEST(ball_frictionloss_stops_it) {
   abut_builder *b = scene_begin(0);
   REQUIRE(b);
-  abut_joint_def def =
-      scene_joint_def(scene_body(b, 0, 0, 0, 0, 1, 0.1, 0.1, 0.1), ABUT_JOINT_BALL, 0, 0, 1, 0);
+  abut_joint_def def = ball_of_body(b);
   def.frictionloss = 0.2;
   scene_joint(b, def);
   abut_model *model = scene_finish(b);
@@ -204,8 +208,7 @@ TEST(slide_rebounds_from_its_limit) {
 TEST(ball_stops_at_its_limit) {
   abut_builder *b = scene_begin(0);
   REQUIRE(b);
-  abut_joint_def def =
-      scene_joint_def(scene_body(b, 0, 0, 0, 0, 1, 0.1, 0.1, 0.1), ABUT_JOINT_BALL, 0, 0, 1, 0);
+  abut_joint_def def = ball_of_body(b);
   def.limited = 1;
   def.range[1] = 0.5;
   scene_joint(b, def);
