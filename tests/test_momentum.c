@@ -111,14 +111,9 @@ TEST(collisions_conserve_linear_momentum_vertex_friction) {
 
 /* ---------------------------------------------------------------------------------------- pair by pair */
 
-/* Pairs that the broad phase wants and that have no plane yet. */
-static void take_pairs(worker *w) {
-  lane_group *g = &w->g;
-  for (int32_t i = 0; i < g->capacity; i++) g->slot_new[i] = 0;
-  for (int32_t i = 0; i < w->batch->model->npair; i++)
-    if ((g->pair_want[i] & 1) && g->pair_slot[i] < 0) slot_acquire(w, i, 1, 1);
-  slots_order(w);
-  w->batch->kernels->start(&w->batch->params, g);
+/* Entry of a field of the first lane. */
+static double *work_entry(const worker *w, int32_t field) {
+  return (double *)w->g.work + field * w->batch->kernels->lanes;
 }
 
 /* Runs the stages of one step of one environment to convergence and stays there, so that the test can look at
@@ -127,36 +122,41 @@ static int solve_step(worker *w, const double *qpos, const double *qvel) {
   const abut_batch *b = w->batch;
   const abut_kernels *k = b->kernels;
   const step_params *p = &b->params;
+  const abut_model *m = b->model;
   lane_group *g = &w->g;
-  lane_load(w, p->at.qpos_t, 0, b->model->nq, (const char *)qpos);
-  lane_load(w, p->at.qvel, 0, b->model->nv, (const char *)qvel);
-  lane_parameters(w, 0, 0);
+  program_io io = {.capacity = b->capacity};
+#define RUN(name) k->stage[STAGE_##name](p, g, &io)
+  const double *from[] = {qpos, qvel, m->gravity, m->geom_friction, m->body_mass, &b->options.stiffness};
+  const int32_t to[] = {p->at.qpos_t, p->at.qvel, p->at.gravity, p->at.friction, p->at.mass, p->at.stiffness},
+                n[] = {m->nq, m->nv, 3, m->ngeom, m->nbody, 1};
+  for (int i = 0; i < 6; i++)
+    for (int32_t j = 0; j < n[i]; j++) *work_entry(w, to[i] + j) = from[i][j];
   g->live = 1;
-  k->begin(p, g);
-  k->boxes(p, g, 0);
-  take_pairs(w);
-  k->friction(p, g);
+  RUN(begin), RUN(boxes), RUN(list_pairs), RUN(start), RUN(friction);
   for (int it = 0, spare = 4; it < 300; it++) {
-    k->evaluate(p, g, 0);
+    RUN(evaluate_open), RUN(evaluate_pairs), RUN(evaluate_close);
     if ((g->converged & 1) || spare == 0) return 1;
-    k->direction(p, g);
+    RUN(direction_open);
+    if (!g->live) { /* again, with convex contact */
+      g->live = 1;
+      continue;
+    }
+    RUN(direction_pairs), RUN(direction_close);
     spare -= g->exhausted & 1; /* bodies lie still but for rounding: a few more rounds for planes and slip */
-    do k->try_(p, g);
-    while (!((g->accepted | g->leaving) & 1) && lane_get(w, p->at.step, 0) > 1e-15);
-    if (g->accepted & 1) k->accept(p, g);
-    if (!(g->leaving & 1)) continue;
-    k->boxes(p, g, 1);
-    take_pairs(w);
+    do RUN(try_open), RUN(try_pairs), RUN(try_close);
+    while (!((g->accepted | g->leaving) & 1) && *work_entry(w, p->at.step) > 1e-15);
+    if (g->accepted & 1) RUN(accept);
+    if (g->leaving & 1) RUN(boxes_trial), RUN(add_pairs), RUN(start);
   }
   return 0;
 }
 
 static void slot_values(const worker *w, int32_t slot, int32_t field, int n, double *out) {
-  const abut_batch *b = w->batch;
-  for (int i = 0; i < n; i++) out[i] = elem_get(b, slot_field(w, slot, field + i), 0);
+  int32_t size = w->batch->params.slot_at.size, lanes = w->batch->kernels->lanes;
+  for (int i = 0; i < n; i++) out[i] = ((const double *)w->g.slots)[(slot * size + field + i) * lanes];
 }
 static void work_values(const worker *w, int32_t field, int n, double *out) {
-  for (int i = 0; i < n; i++) out[i] = lane_get(w, field + i, 0);
+  for (int i = 0; i < n; i++) out[i] = *work_entry(w, field + i);
 }
 
 /* Values of a lagged point: see fields.def, point_t. */
@@ -302,7 +302,7 @@ static void check_pairs(abut_options options) {
       if (!(r->gap[t - 1] < 1e-3)) continue;
       CHECK(solve_step(&w, scene_qpos(r, 0, t), scene_qvel(r, 0, t)));
       for (int32_t i = 0; i < w.g.nslot; i++) pairs += check_pair(&w, w.g.order[i]);
-      slots_release(&w, 1);
+      worker_clear(&w);
     }
     worker_destroy(&w);
     scene_run_free(r);

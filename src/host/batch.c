@@ -204,7 +204,7 @@ static abut_status create(const abut_model *model, const abut_options *options, 
   ABUT_TRY(refuse_if_too_large(model, options));
   b->model = model;
   b->kernels = abut_kernels_find(b->options.dtype, NULL);
-  b->capacity = initial_capacity(model, &b->options);
+  b->capacity = b->nslot = initial_capacity(model, &b->options);
   ABUT_TRY(params_create(model, &b->options, &b->params));
   ABUT_TRY(state_allocate(b, &b->state));
   ABUT_TRY(state_allocate(b, &b->next));
@@ -262,11 +262,17 @@ static abut_status record_grow(const abut_batch *b, int64_t rows, int32_t old, c
   return ABUT_OK;
 }
 
-abut_status batch_grow(abut_batch *b, int32_t need) {
-  int32_t old = b->capacity, want = need > old + old / 2 ? need : old + old / 2 + 1;
-  b->capacity = want < b->model->npair ? want : b->model->npair;
+abut_status batch_grow_slots(abut_batch *b, int32_t need) {
+  int32_t old = b->nslot, want = need > old + old / 2 ? need : old + old / 2 + 1;
+  b->nslot = want < b->model->npair ? want : b->model->npair;
   workers_free(b);
-  ABUT_TRY(workers_allocate(b));
+  return workers_allocate(b);
+}
+
+abut_status batch_grow(abut_batch *b, int32_t need) {
+  int32_t old = b->capacity;
+  ABUT_TRY(batch_grow_slots(b, need));
+  b->capacity = b->nslot;
   ABUT_TRY(record_grow(b, b->options.nenv, old, &b->state.warm));
   record_free(&b->next.warm);
   ABUT_TRY(record_allocate(b, b->options.nenv, &b->next.warm));

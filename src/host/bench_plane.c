@@ -2,7 +2,7 @@
  * edge and corner contacts alike, gap 0.1 of their size (0.03 for cold), inverse barrier. */
 #include "bench_plane.h"
 #include "kernels/table.h"
-#include "program.h"
+#include "kernels/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* noise.c: random perturbation of states; every number is a function of (seed, environment, step, entry). */
 #include "batch.h"
-#include "program.h"
+#include "kernels/random.h"
 #include "status.h"
 #include <math.h>
 

@@ -134,6 +134,8 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
   p->slip = o->slip_velocity;
   p->spin_radius = 1e-4 * o->length;
   p->tolerance = o->tolerance;
+  p->gap0 = o->gap0;
+  p->max_separation = o->max_separation;
   p->npt = most_points(m);
   size_t nb = (size_t)m->nbody, ng = (size_t)m->ngeom, np = (size_t)m->npair;
   pair_info *pairs = calloc(np + 1, sizeof *pairs);

@@ -1,28 +1,32 @@
-/* program.h: one rollout as its workers see it. */
+/* program.h: what a rollout and its reverse pass consist of, for the backends that run them. */
 #ifndef ABUT_PROGRAM_H
 #define ABUT_PROGRAM_H
 #include "batch.h"
 
-typedef struct program_io {
-  abut_batch *batch;
-  const abut_rollout_args *args;
-  int64_t next;            /* environment that the next free lane takes */
-  int64_t steps, finished; /* environment-steps and environments done */
-  volatile int stop;       /* the caller asked to stop */
+typedef struct stage_list {
+  const stage_id *stages;
+  int count;
+} stage_list;
+
+/* start: environments that begin. step: one round of all lanes' state machines. search: one trial of those
+ * that search along a line (none: empty). */
+typedef struct program {
+  stage_list start, step, search;
+} program;
+extern const program program_rollout, program_reverse;
+/* Whether a stage runs even where no lane is live. */
+extern const uint8_t stage_decides[STAGE_COUNT];
+
+/* Asked about ten times a second how far it is. */
+typedef struct program_report {
   abut_progress progress;
   void *user;
-  double reported; /* time of the last report (s) */
-} program_io;
+} program_report;
 
-/* Runs one worker until no environment is left, a list is too short (w->need) or io->stop. */
-void program_run(worker *w, program_io *io);
-
-/* Brings the pair list of these lanes in line with g->pair_want: replaces it (a step begins) or adds to it.
- */
-void pairs_update(worker *w, uint32_t lanes, int replace);
-
-uint64_t hash64(uint64_t x);
-/* Uniform in [0, 1): a function of its arguments only. */
-double hash_uniform(uint64_t seed, uint64_t env, uint64_t step, uint64_t entry);
+/* The batch's arrays as a program's stages see them. */
+program_io program_io_of(const abut_batch *batch);
+/* Runs a program over all environments: until they are finished, a list is too short (io->need) or
+ * io->stop. */
+void program_run(abut_batch *batch, const program *p, program_io *io, program_report report);
 
 #endif

@@ -58,41 +58,44 @@ static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
   return ABUT_OK;
 }
 
-static void program_main(worker *w, void *io) { program_run(w, io); }
-
-/* Forgets what an abandoned attempt left in the lanes. */
-static void clear_lanes(abut_batch *b) {
-  for (int32_t i = 0; i < b->nworker; i++) {
-    worker *w = &b->workers[i];
-    slots_release(w, ~0u);
-    slots_order(w);
-    for (int lane = 0; lane < 16; lane++) w->env[lane] = -1;
-    w->newton = w->newton_max = w->unconverged = 0;
-    w->need = 0;
-  }
-}
-
-static int32_t list_need(const abut_batch *b) {
-  int32_t need = 0;
-  for (int32_t i = 0; i < b->nworker; i++)
-    if (b->workers[i].need > need) need = b->workers[i].need;
-  return need;
-}
-
-static void commit(abut_batch *b, const abut_rollout_args *a, abut_rollout_result *r) {
+/* The new state counts from here on. */
+static void commit(abut_batch *b, const abut_rollout_args *a, const program_io *io, abut_rollout_result *r) {
   batch_state swap = b->state;
   b->state = b->next;
   b->next = swap;
   for (int64_t i = 0; i < b->options.nenv; i++) r->failed_envs += b->state.status[i] != 0;
-  if (a->status)
-    memcpy((char *)a->status->data + a->status->byte_offset, b->state.status,
-           (size_t)b->options.nenv * sizeof(uint32_t));
-  for (int32_t i = 0; i < b->nworker; i++) {
-    const worker *w = &b->workers[i];
-    r->newton_iterations += w->newton;
-    r->unconverged_steps += w->unconverged;
-    if (w->newton_max > r->newton_iterations_max) r->newton_iterations_max = w->newton_max;
-  }
+  if (a->status) memcpy(tensor_data(a->status), b->state.status, (size_t)b->options.nenv * sizeof(uint32_t));
+  r->newton_iterations = io->newton_iterations;
+  r->newton_iterations_max = io->newton_iterations_max;
+  r->unconverged_steps = io->unconverged_steps;
+}
+
+static input_array input_of(const abut_tensor *t) {
+  if (!t) return (input_array){0};
+  return (input_array){tensor_data(t), t->shape[0], t->ndim == 3 ? t->shape[1] : 1};
+}
+
+static program_io io_of(const abut_batch *b, const abut_rollout_args *a) {
+  program_io io = program_io_of(b);
+  io.nstep = a->nstep;
+  io.record = b->tape_valid;
+  io.qpos0 = input_of(a->qpos0);
+  io.qvel0 = input_of(a->qvel0);
+  io.ctrl = input_of(a->ctrl);
+  io.kick = a->kick;
+  io.kick_seed = a->kick_seed;
+  io.out = (rollout_outputs){.qpos = tensor_data(a->qpos),
+                             .qvel = tensor_data(a->qvel),
+                             .xpos = tensor_data(a->xpos),
+                             .xquat = tensor_data(a->xquat),
+                             .contact_force = tensor_data(a->contact_force),
+                             .min_gap = tensor_data(a->min_gap),
+                             .energy = tensor_data(a->energy),
+                             .moved = tensor_data(a->moved),
+                             .min_pair = (int32_t *)(void *)tensor_data(a->min_pair),
+                             .iterations = (int32_t *)(void *)tensor_data(a->iterations),
+                             .overlap_pair = (int32_t *)(void *)tensor_data(a->overlap_pair)};
+  return io;
 }
 
 abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout_result *result,
@@ -101,23 +104,21 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
   ABUT_REQUIRE(a, "args");
   ABUT_TRY(check_args(b, a));
   abut_rollout_result r = {0};
+  program_io io;
   double start = seconds();
   for (;; r.reruns++) {
     b->tape_valid = 0;
     if (a->record) ABUT_TRY(tape_prepare(b, a));
-    clear_lanes(b);
-    program_io io = {b, a, 0, 0, 0, 0, progress, user, start};
-    workers_run(b, program_main, &io);
-    int32_t need = list_need(b);
+    io = io_of(b, a);
+    program_run(b, &program_rollout, &io, (program_report){progress, user});
     if (io.stop) {
-      clear_lanes(b);
       b->tape_valid = 0;
       return abut_fail(ABUT_ERROR_ARGUMENT, "rollout stopped by its progress callback");
     }
-    if (!need) break;
-    ABUT_TRY(batch_grow(b, need));
+    if (!io.need) break;
+    ABUT_TRY(batch_grow(b, (int32_t)io.need));
   }
-  commit(b, a, &r);
+  commit(b, a, &io, &r);
   r.seconds = seconds() - start;
   if (result) *result = r;
   return ABUT_OK;

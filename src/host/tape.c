@@ -9,7 +9,7 @@ void tape_free(abut_tape *t) {
   free(t->qvel);
   free(t->qpos);
   free(t->done);
-  free(t->ctrl);
+  free((void *)t->ctrl.data);
   record_free(&t->start);
   record_free(&t->steps);
   memset(t, 0, sizeof *t);
@@ -41,15 +41,14 @@ abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a) {
     }
   }
   t->nstep = a->nstep;
-  free(t->ctrl);
-  t->ctrl = NULL;
-  t->ctrl_rows = a->ctrl ? a->ctrl->shape[0] : 0;
-  t->ctrl_steps = a->ctrl ? a->ctrl->shape[1] : 0;
-  size_t bytes = (size_t)(t->ctrl_rows * t->ctrl_steps) * (size_t)b->model->nu * elem_size(b);
+  free((void *)t->ctrl.data);
+  t->ctrl = (input_array){NULL, a->ctrl ? a->ctrl->shape[0] : 0, a->ctrl ? a->ctrl->shape[1] : 0};
+  size_t bytes = (size_t)(t->ctrl.rows * t->ctrl.steps) * (size_t)b->model->nu * elem_size(b);
   if (bytes) {
-    t->ctrl = malloc(bytes);
-    if (!t->ctrl) return abut_fail(ABUT_ERROR_MEMORY, "record of controls: out of memory");
-    memcpy(t->ctrl, (const char *)a->ctrl->data + a->ctrl->byte_offset, bytes);
+    char *copy = malloc(bytes);
+    if (!copy) return abut_fail(ABUT_ERROR_MEMORY, "record of controls: out of memory");
+    memcpy(copy, (const char *)a->ctrl->data + a->ctrl->byte_offset, bytes);
+    t->ctrl.data = copy;
   }
   b->tape_valid = 1;
   return ABUT_OK;

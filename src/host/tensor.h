@@ -8,4 +8,7 @@
 abut_status tensor_check(const char *name, const abut_tensor *t, int32_t dtype, char code, int32_t ndim,
                          const int64_t *shape, const int64_t *broadcast);
 
+/* First byte of its data; NULL for NULL. */
+static inline char *tensor_data(const abut_tensor *t) { return t ? (char *)t->data + t->byte_offset : NULL; }
+
 #endif

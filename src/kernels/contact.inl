@@ -316,7 +316,7 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     IN_MEMORY(&t);
   }
   real size = contact_size(k, c, c_t);
-  AT(W(noise), 0) = AT(W(noise), 0) + sel(on, size * friction_rub(k, weight, t.value, size), zero());
+  AT(SLOT_AT(s, noise), 1) = sel(on, size * friction_rub(k, weight, t.value, size), zero());
   if (!half) friction_spin_terms(k, weight, z[2], SLOT_AT(s, spin_dual), on, exact, &t);
   real hold = half ? zero() : friction_hold(k, weight, &t);
   for (int j = 0; j < (half ? 1 : 2); j++) {
@@ -363,10 +363,10 @@ FN void put_sel(real *p, int n, mask on) {
   for (int i = 0; i < n; i++) AT(p, i) = sel(on, AT(p, i), zero());
 }
 
-/* Evaluates one slot at the iterate: writes force, phi, block, pull, rows, gap, energy; returns the pair's
- * energy and raises the residual. exact: friction's true Hessian (reverse pass). Lanes outside `on` write
+/* Evaluates one slot at the iterate: writes force, phi, block, pull, rows, gap, energy, value, residual and
+ * noise. exact: friction's true Hessian (reverse pass). Lanes outside `on` write
  * zeros. */
-FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
+FN void contact_evaluate_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
                             int all_on, int exact) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), kind);
   contact_sum sum = contact_zero();
@@ -379,6 +379,7 @@ FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
   IN_MEMORY(&sum);
   AT(SLOT_AT(s, gap), 0) = sel(on, sum.gap, splat(ELEM_HUGE));
   AT(SLOT_AT(s, low), 0) = sum.low;
+  AT(SLOT_AT(s, noise), 1) = zero();
   AT(SLOT_AT(s, energy), 0) = sel(on, sum.value, zero());
   real weight = AT(SLOT_AT(s, plane_t), 6);
   mask rubs = mask_and(on, gt(weight, zero()));
@@ -403,13 +404,14 @@ FN real contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
     put_sel(SLOT_AT(s, pull), 12, on);
   }
   real size = contact_size(k, &c, p.c);
-  AT(W(noise), 0) = AT(W(noise), 0) + sel(on, size * max_abs(sum.force[0]), zero());
-  AT(W(residual), 0) = sel(on, rmax(AT(W(residual), 0), sum.residual), AT(W(residual), 0));
-  return sel(on, sum.value, zero());
+  AT(SLOT_AT(s, noise), 0) = sel(on, size * max_abs(sum.force[0]), zero());
+  AT(SLOT_AT(s, residual), 0) = sum.residual;
+  AT(SLOT_AT(s, value), 0) = sel(on, sum.value, zero());
 }
-KERNEL real contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
+KERNEL void contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
                              int all_on, int exact) {
   if (k->barrier == BARRIER_LOCAL)
-    return contact_evaluate_as(BARRIER_LOCAL, k, w, slots, s, pair_id, on, all_on, exact);
-  return contact_evaluate_as(BARRIER_INVERSE, k, w, slots, s, pair_id, on, all_on, exact);
+    contact_evaluate_as(BARRIER_LOCAL, k, w, slots, s, pair_id, on, all_on, exact);
+  else
+    contact_evaluate_as(BARRIER_INVERSE, k, w, slots, s, pair_id, on, all_on, exact);
 }

@@ -1,10 +1,9 @@
 /* contact_step.inl: what happens to one slot around a Newton step: start, lagged friction, step length, trial
  * value with the continuous-time certificate, acceptance (docs/step.md sections 4 and 5). */
 
-/* A pair that enters the list: closest points, then its plane solved to the end. Sets bits of *overlap where
- * the shapes are not separated. */
-KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int pair_id, mask fresh,
-                          uint32_t *overlap) {
+/* A pair that enters the list: closest points, then its plane solved to the end. Returns lanes where the
+ * shapes are not separated. */
+KERNEL uint32_t contact_start(const step_params *k, real *w, real *slots, int s, int pair_id, mask fresh) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
   AT(SLOT_AT(s, plane_t), 6) = sel(fresh, zero(), AT(SLOT_AT(s, plane_t), 6));
   put_vec_sel(SLOT_AT(s, motion), fresh, vec_zero());
@@ -14,17 +13,17 @@ KERNEL void contact_start(const step_params *k, real *w, real *slots, int s, int
   for (int i = 0; i < 2; i++) AT(SLOT_AT(s, spin_dual), i) = sel(fresh, zero(), AT(SLOT_AT(s, spin_dual), i));
   if (c.pair->halfspace) {
     put_plane(SLOT_AT(s, plane), fresh, halfspace_plane(c.pair, c.x[0]));
-    return;
+    return 0;
   }
   closest cl = closest_points(&c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], fresh, K(0.999), 64);
   mask apart = gt(cl.gap, zero());
-  *overlap |= bits_from_mask(mask_and(fresh, mask_not(apart)));
   plane_state p = plane_between(&c.br, cl);
   mask near = mask_and(mask_and(fresh, apart),
                        c.br.kind == BARRIER_LOCAL ? lt(cl.gap, splat(K(4 * k->reach * k->length))) : fresh),
        done;
   plane_solve(&c.br, &c.set[0], &c.set[1], c.r[0], c.x[0], c.r[1], c.x[1], &p, near, K(1e-22), 60, &done);
   put_plane(SLOT_AT(s, plane), fresh, p);
+  return bits_from_mask(mask_and(fresh, mask_not(apart)));
 }
 
 /* The nested reference: the plane solved to the end at the given poses. */
@@ -124,8 +123,8 @@ FN twist6 body_step(const step_params *k, const real *w, const real *d, int body
   return t;
 }
 
-/* After the solve: the step of plane and friction motion, and the largest step length that keeps margins
- * positive, to first order. body_twist: step twists of all bodies (6 each). */
+/* After the solve: the step of plane and friction motion, how much they let the energy fall, and the largest
+ * step length that keeps margins positive, to first order. body_twist: step twists of all bodies (6 each). */
 KERNEL void contact_direction(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
                               const real *body_twist) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), k->barrier);
@@ -155,7 +154,11 @@ KERNEL void contact_direction(const step_params *k, real *w, real *slots, int s,
   }
   if (c.br.kind == BARRIER_LOCAL && !half)
     limit = rmin(limit, sel(lt(d[3], zero()), p.sigma / -rmin(d[3], splat(-ELEM_TINY)), splat(ELEM_HUGE)));
-  AT(W(step), 0) = sel(on, rmin(AT(W(step), 0), K(0.9) * limit), AT(W(step), 0));
+  AT(SLOT_AT(s, limit), 0) = sel(on, K(0.9) * limit, splat(ELEM_HUGE));
+  real fall = zero();
+  if (!half)
+    fall = rows_decrement(np, 10, SLOT_AT(s, plane_rows)) + rows_decrement(3, 6, SLOT_AT(s, motion_rows));
+  AT(SLOT_AT(s, fall), 0) = sel(on, fall, zero());
 }
 
 /* Bound of how far this pair's margins may dip between iterate and trial below the smaller of their end
@@ -198,8 +201,8 @@ FN real friction_try(const step_params *k, real *w, real *slots, int s, const co
   return value + friction_spin_value(k, AT(plane_t, 6), z[2]);
 }
 
-/* Energy of one slot at the trial; lowers clear_try to the certified margin. */
-FN real contact_try_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
+/* Energy of one slot at the trial, and its certified margin. */
+FN void contact_try_as(int kind, const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos_try), W(xmat_try), kind);
   plane_state p = get_plane(SLOT_AT(s, plane)), q;
   real t = AT(W(step), 0), low, gap, value, s0 = splat(1), s1 = splat(1);
@@ -229,18 +232,20 @@ FN real contact_try_as(int kind, const step_params *k, real *w, real *slots, int
   contact_frame now = contact_at(k, w, pair_id, W(xpos), W(xmat), kind);
   real dip = contact_dip(&now, &c, p, dn, k, w, t);
   real margin = rmin(s0 * AT(SLOT_AT(s, low), 0), s1 * low) - dip;
-  AT(W(clear_try), 0) = sel(on, rmin(AT(W(clear_try), 0), margin), AT(W(clear_try), 0));
+  AT(SLOT_AT(s, clear_try), 0) = sel(on, margin, splat(ELEM_HUGE));
   real *out = SLOT_AT(s, plane_try);
   put_vec(out, q.u);
   AT(out, 3) = q.e;
   AT(out, 4) = q.sigma;
   mask rubs = mask_and(on, gt(AT(SLOT_AT(s, plane_t), 6), zero()));
   if (any(rubs)) value = value + sel(rubs, friction_try(k, w, slots, s, &c, t), zero());
-  return sel(on, value, zero());
+  AT(SLOT_AT(s, value_try), 0) = sel(on, value, zero());
 }
-KERNEL real contact_try(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
-  if (k->barrier == BARRIER_LOCAL) return contact_try_as(BARRIER_LOCAL, k, w, slots, s, pair_id, on);
-  return contact_try_as(BARRIER_INVERSE, k, w, slots, s, pair_id, on);
+KERNEL void contact_try(const step_params *k, real *w, real *slots, int s, int pair_id, mask on) {
+  if (k->barrier == BARRIER_LOCAL)
+    contact_try_as(BARRIER_LOCAL, k, w, slots, s, pair_id, on);
+  else
+    contact_try_as(BARRIER_INVERSE, k, w, slots, s, pair_id, on);
 }
 
 KERNEL void contact_accept(const step_params *k, const real *w, real *slots, int s, mask yes) {

@@ -1,18 +1,6 @@
 /* cpu.c: instantiates the kernels for one instruction set and real type (ABUT_ISA, ABUT_REAL, ABUT_LANES). */
-#include "lane.h"
-#include "vector.h"
-#include "table.h"
-#include "plane.inl"
-#include "closest.inl"
-#include "rigid.inl"
-#include "actuation.inl"
-#include "friction.inl"
-#include "contact.inl"
-#include "contact_step.inl"
-#include "newton.inl"
-#include "step.inl"
-#include "reverse.inl"
-#include "query.inl"
+#include <math.h>
+#include "kernels.inl"
 #include "bench.inl"
 
 #define NAME_(isa, bits) abut_kernels_##isa##_f##bits
@@ -22,8 +10,14 @@
 
 extern const abut_kernels NAME(ABUT_ISA, ABUT_REAL);
 const abut_kernels NAME(ABUT_ISA, ABUT_REAL) = {
-    TEXT(ABUT_ISA), ABUT_LANES,          sizeof(elem),   stage_begin,     stage_boxes,
-    stage_start,    stage_friction,      stage_evaluate, stage_direction, stage_try,
-    stage_accept,   stage_finish,        stage_energies, stage_gaps,      stage_displace,
-    stage_reverse,  stage_reverse_start, query_plane,    bench_plane,
+    TEXT(ABUT_ISA),
+    ABUT_LANES,
+    sizeof(elem),
+    {
+#define STAGE(name) stage_##name,
+#define DECIDE(name) stage_##name,
+#include "stages.def"
+    },
+    query_plane,
+    bench_plane,
 };

@@ -44,24 +44,41 @@ typedef struct step_params {
   int32_t max_iterations;
   int32_t npt;
   double dt, reach, length, slip, spin_radius, tolerance;
+  double gap0, max_separation; /* of shapes that touch at the start (m) */
   work_layout at;
   slot_layout slot_at;
 } step_params;
 
-/* W environments in flight on one thread. Masks are bit sets over lanes. */
+enum { MAX_LANES = 16, MAX_HALVINGS = 40 };
+
+/* W environments in flight in one team. Masks are bit sets over lanes. */
 typedef struct lane_group {
   void *work;  /* [work.size][LANES] */
   void *slots; /* [capacity][slot.size][LANES] */
   int32_t nslot, capacity;
-  int32_t *order;      /* slots by ascending pair: the order of every sum */
-  int32_t *slot_pair;  /* pair of each slot, -1: unused */
-  uint32_t *slot_on;   /* lanes that have this pair */
-  uint32_t *slot_new;  /* of them, lanes whose plane must be started */
+  int32_t *order;     /* slots by ascending pair: the order of every sum */
+  int32_t *slot_pair; /* pair of each slot, -1: unused */
+  uint32_t *slot_on;  /* lanes that have this pair */
+  uint32_t
+      *slot_new; /* of them, lanes whose plane must be started; start leaves those whose shapes overlap */
   int32_t *pair_slot;  /* slot of each pair, -1 */
   uint32_t *pair_want; /* broad phase: lanes whose boxes overlap */
   int32_t *envelope;   /* first column of each row of H that may be non-zero */
-  uint32_t live;       /* lanes the current stage works for */
-  uint32_t accepted, converged, exhausted, indefinite, overlap, leaving; /* results of stages */
+  /* what the next stage works for, and what the last ones found */
+  uint32_t live;
+  uint32_t accepted, converged, exhausted, indefinite, leaving;
+  /* where lanes are (rollout.inl, gradient.inl) */
+  uint32_t separating, opening, beginning, iterating, searching, finishing;
+  uint32_t again;                          /* iterating lanes that evaluate the same iterate again */
+  uint32_t stuck;                          /* iterating lanes whose line search found nothing */
+  int64_t env[MAX_LANES], step[MAX_LANES]; /* env -1: idle */
+  int32_t iterations[MAX_LANES], halvings[MAX_LANES];
+  int64_t newton[MAX_LANES]; /* iterations of the environment so far, over its steps */
+  int32_t newton_max[MAX_LANES], unconverged[MAX_LANES];
+  uint32_t status[MAX_LANES];
+  /* separation at the start (separate.inl) */
+  int32_t rounds[MAX_LANES], culprit[MAX_LANES];
+  double moved[MAX_LANES], deepest[MAX_LANES];
 } lane_group;
 
 #endif

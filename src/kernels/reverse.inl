@@ -54,7 +54,7 @@ FN void reverse_poses(const step_params *k, real *w, const real *qpos) {
   fill(W(body_k), 21 * m->nbody, zero());
   composite(k, w);
   fill(W(grad), m->nv, zero());
-  project_bodies(k, w, 0);
+  for (int d = 0; d < m->nv; d++) project_dof(k, w, d, 0);
   for (int j = 0; j < m->njnt; j++) {
     int qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j], type = m->jnt_type[j];
     int axes = type == ABUT_JOINT_BALL ? 0 : type == ABUT_JOINT_FREE ? 3 : 1;
@@ -454,18 +454,24 @@ FN void poses_vjp(const step_params *k, real *w, const real *q) {
   kinematics(k, q, W(xpos), W(xmat), W(xquat), W(twist));
   composite(k, w);
   fill(W(grad), k->model->nv, zero());
-  project_bodies(k, w, 0);
+  for (int d = 0; d < k->model->nv; d++) project_dof(k, w, d, 0);
 }
 
-/* lambda, and what passes to q_t and v through joints. */
-FN void reverse_open(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* One step backwards, in three stages: begin and friction have run at q_t, evaluate at the recorded q+.
+ * First: lambda, and what passes to q_t and v through joints. */
+KERNEL void stage_reverse_open(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS
   const abut_model *m = k->model;
-  reverse_poses(k, w, W(qpos));
-  reverse_velocity(k, w);
-  reverse_rhs(k, w, slots, g);
-  factor(k, w, g->envelope, &AT(W(pivot), 0));
+  (void)io;
+  if (LEADER) {
+    reverse_poses(k, w, W(qpos));
+    reverse_velocity(k, w);
+    reverse_rhs(k, w, slots, g);
+  }
+  TEAM_SYNC();
+  factor(k, w, g->envelope);
   solve(k, w, g->envelope, W(rhs));
+  if (!LEADER) return;
   for (int b = 0; b < m->nbody; b++) {
     twist6 t = body_step(k, w, W(rhs), b);
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
@@ -481,9 +487,10 @@ FN void reverse_open(const step_params *k, lane_group *g) {
   joints_vjp(k, w);
 }
 
-/* What passes through the pairs' friction and stiffness, in the order of slots. */
-FN void reverse_pairs(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* Second: what passes through the pairs' friction and stiffness, in the order of slots. */
+KERNEL void stage_reverse_pairs(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
     if (g->slot_on[s] & g->live)
@@ -491,9 +498,10 @@ FN void reverse_pairs(const step_params *k, lane_group *g) {
   }
 }
 
-/* What passes through inertia and gravity; then all pose cotangents to q_t and v. */
-FN void reverse_close(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* Third: what passes through inertia and gravity; then all pose cotangents to q_t and v. */
+KERNEL void stage_reverse_close(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
   const abut_model *m = k->model;
   for (int b = 1; b < m->nbody; b++)
     if (m->body_weldid[b] != 0) inertia_vjp(k, w, b);
@@ -506,18 +514,11 @@ FN void reverse_close(const step_params *k, lane_group *g) {
   for (int d = 0; d < m->nv; d++) AT(W(bar_qpos), d) = AT(W(bar_qpos), d) + AT(W(grad), d);
 }
 
-/* One step backwards for the lanes in live: begin and friction have run at q_t, evaluate at the recorded q+.
- */
-KERNEL void stage_reverse(const step_params *k, lane_group *g) {
-  reverse_open(k, g);
-  reverse_pairs(k, g);
-  reverse_close(k, g);
-}
-
 /* Start of the rollout for the lanes in live: adds the cotangents of its outputs at index 0, then turns
  * bar_qpos from Newton's coordinates into components of qpos (into qpos_try). */
-KERNEL void stage_reverse_start(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+KERNEL void stage_reverse_start(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
   const abut_model *m = k->model;
   kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
   copy_sel(W(rhs), W(bar_qpos), m->nv, mask_from_bits(ALL_LANES));

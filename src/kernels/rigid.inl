@@ -7,6 +7,10 @@
 
 #define W(name) (w + (intptr_t)k->at.name * LANE_STRIDE)
 #define SLOT_AT(s, name) (slots + ((intptr_t)(s)*k->slot_at.size + k->slot_at.name) * LANE_STRIDE)
+/* What W and SLOT_AT need in a stage, and the lanes it works for. */
+#define STAGE_LOCALS                                                                                         \
+  __attribute__((unused)) real *w = (real *)g->work, *slots = (real *)g->slots;                              \
+  __attribute__((unused)) mask live = mask_from_bits(g->live);
 
 typedef struct twist6 {
   vec3 w, v;
@@ -187,7 +191,7 @@ FN void inertia_accumulate(const step_params *k, real *w, int b) {
   add_vec(&AT(W(body_force), 3 * b), f);
   add_mat(&AT(W(body_phi), 9 * b), phi);
   real turning = rmax(max_abs(phi.r0), rmax(max_abs(phi.r1), max_abs(phi.r2)));
-  AT(W(noise), 0) = AT(W(noise), 0) + max_abs(f) * max_abs(get_vec(&AT(W(xpos), 3 * b))) + turning;
+  AT(W(body_noise), b) = max_abs(f) * max_abs(get_vec(&AT(W(xpos), 3 * b))) + turning;
   mat3 s = mat_matt(mat_mat(r, q.s), r);
   real tr = trace(s), *block = &AT(W(body_k), 21 * b);
   real ww[6] = {tr - s.r0.x, -s.r1.x, tr - s.r1.y, -s.r2.x, -s.r2.y, tr - s.r2.z};
@@ -252,32 +256,30 @@ KERNEL void composite(const step_params *k, real *w) {
 
 FN real *hess_at(real *h, int i, int j) { return &AT(h, i * (i + 1) / 2 + j); }
 
-/* Gradient and Hessian entries of every dof from the composites: g_k = w.axial(Phi) + v.F,
+/* Gradient and Hessian row of a dof from the composites: g_k = w.axial(Phi) + v.F,
  * H_jk = S_j . K S_k + w_j . sum (w_k x y + v_k) x f for j at or above k; symmetric inside one ball. */
-KERNEL void project_bodies(const step_params *k, real *w, int with_hessian) {
+KERNEL void project_dof(const step_params *k, real *w, int d, int with_hessian) {
   const abut_model *m = k->model;
-  for (int d = 0; d < m->nv; d++) {
-    int b = m->dof_body[d], jd = m->dof_jnt[d];
-    vec3 f = get_vec(&AT(W(body_force), 3 * b)), x = get_vec(&AT(W(xpos), 3 * b));
-    mat3 phi = get_mat(&AT(W(body_phi), 9 * b));
-    twist6 s = get_twist(&AT(W(twist), 6 * d));
-    AT(W(grad), d) = AT(W(grad), d) + dot(s.w, axial(phi)) + dot(s.v, f);
-    if (!with_hessian) continue;
-    block6 block = get_block(&AT(W(body_k), 21 * b));
-    twist6 ks = block_mul(block, s);
-    vec3 curl = add(sub(mat_tvec(phi, s.w), scale(trace(phi), s.w)), cross(s.v, f));
-    for (int e = d; e >= 0; e = m->dof_parent[e]) {
-      twist6 t = get_twist(&AT(W(twist), 6 * e));
-      t = twist_at(t, sub(x, get_vec(&AT(W(xpos), 3 * m->dof_body[e]))));
-      real geometric = dot(t.w, curl);
-      int turning = m->jnt_type[jd] == ABUT_JOINT_BALL ||
-                    (m->jnt_type[jd] == ABUT_JOINT_FREE && e - m->jnt_dofadr[jd] >= 3);
-      if (e != d && m->dof_jnt[e] == jd && turning) {
-        vec3 other = add(sub(mat_tvec(phi, t.w), scale(trace(phi), t.w)), cross(t.v, f));
-        geometric = K(0.5) * (geometric + dot(s.w, other));
-      }
-      real *h = hess_at(W(hess), d, e);
-      *h = *h + dot(t.w, ks.w) + dot(t.v, ks.v) + geometric;
+  int b = m->dof_body[d], jd = m->dof_jnt[d];
+  vec3 f = get_vec(&AT(W(body_force), 3 * b)), x = get_vec(&AT(W(xpos), 3 * b));
+  mat3 phi = get_mat(&AT(W(body_phi), 9 * b));
+  twist6 s = get_twist(&AT(W(twist), 6 * d));
+  AT(W(grad), d) = AT(W(grad), d) + dot(s.w, axial(phi)) + dot(s.v, f);
+  if (!with_hessian) return;
+  block6 block = get_block(&AT(W(body_k), 21 * b));
+  twist6 ks = block_mul(block, s);
+  vec3 curl = add(sub(mat_tvec(phi, s.w), scale(trace(phi), s.w)), cross(s.v, f));
+  for (int e = d; e >= 0; e = m->dof_parent[e]) {
+    twist6 t = get_twist(&AT(W(twist), 6 * e));
+    t = twist_at(t, sub(x, get_vec(&AT(W(xpos), 3 * m->dof_body[e]))));
+    real geometric = dot(t.w, curl);
+    int turning = m->jnt_type[jd] == ABUT_JOINT_BALL ||
+                  (m->jnt_type[jd] == ABUT_JOINT_FREE && e - m->jnt_dofadr[jd] >= 3);
+    if (e != d && m->dof_jnt[e] == jd && turning) {
+      vec3 other = add(sub(mat_tvec(phi, t.w), scale(trace(phi), t.w)), cross(t.v, f));
+      geometric = K(0.5) * (geometric + dot(s.w, other));
     }
+    real *h = hess_at(W(hess), d, e);
+    *h = *h + dot(t.w, ks.w) + dot(t.v, ks.v) + geometric;
   }
 }

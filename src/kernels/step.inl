@@ -1,9 +1,5 @@
-/* step.inl: the stages of the implicit step, in the order in which program.c calls them. A stage works for
- * the lanes in g->live and leaves every other lane's state untouched. */
-
-#define STAGE_BEGIN                                                                                          \
-  __attribute__((unused)) real *w = (real *)g->work, *slots = (real *)g->slots;                              \
-  __attribute__((unused)) mask live = mask_from_bits(g->live);
+/* step.inl: the stages of the implicit step that compute, in the order in which program.c lists them. A stage
+ * works for the lanes in g->live and leaves every other lane's state untouched. */
 
 FN void copy_sel(real *to, const real *from, int n, mask m) {
   for (int i = 0; i < n; i++) AT(to, i) = sel(m, AT(from, i), AT(to, i));
@@ -13,9 +9,11 @@ FN void fill(real *p, int n, real v) {
 }
 
 /* Normalises quaternions, places bodies at q and q-, and starts the iterate at q. */
-KERNEL void stage_begin(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+KERNEL void stage_begin(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS
   const abut_model *m = k->model;
+  (void)io;
+  if (!LEADER) return;
   int nb = m->nbody;
   integrate(k, W(qpos_t), W(qvel), zero(), 1, W(qpos_try)); /* normalises */
   copy_sel(W(qpos_t), W(qpos_try), m->nq, live);
@@ -54,12 +52,12 @@ FN void geom_bounds(const step_params *k, int i, mat3 r, vec3 x, vec3 *lo, vec3 
 /* Boxes of every geom around the iterate and the pose ahead (at a step's start: where inertia and gravity
  * lead; else the trial), grown by reach and slack; then the pairs whose boxes meet. Complete as long as the
  * trial's bounds stay inside the boxes. */
-KERNEL void stage_boxes(const step_params *k, lane_group *g, int ahead_is_trial) {
-  STAGE_BEGIN
+FN void find_boxes(const step_params *k, lane_group *g, int ahead_is_trial) {
+  STAGE_LOCALS
   const abut_model *m = k->model;
   vec3 fall = scale(splat(K(k->dt * k->dt)), get_vec(W(gravity)));
   elem reach = k->barrier == BARRIER_LOCAL ? K(k->reach / (1 - k->reach) * k->length) : K(1e-3 * k->length);
-  for (int i = 0; i < m->ngeom; i++) {
+  TEAM_FOR(i, m->ngeom) {
     int b = m->geom_body[i];
     vec3 lo, hi, lo2, hi2;
     if (m->geom_type[i] == ABUT_GEOM_PLANE) continue;
@@ -81,7 +79,8 @@ KERNEL void stage_boxes(const step_params *k, lane_group *g, int ahead_is_trial)
     put_vec_sel(box, live, lo);
     put_vec_sel(&AT(box, 3), live, hi);
   }
-  for (int p = 0; p < m->npair; p++) {
+  TEAM_SYNC();
+  TEAM_FOR(p, m->npair) {
     const pair_info *pair = &k->pairs[p];
     const real *a = &AT(W(box), 6 * pair->side[0].geom), *b = &AT(W(box), 6 * pair->side[1].geom);
     vec3 alo = get_vec(a), ahi = get_vec(&AT(a, 3));
@@ -101,20 +100,29 @@ KERNEL void stage_boxes(const step_params *k, lane_group *g, int ahead_is_trial)
   }
 }
 
+KERNEL void stage_boxes(const step_params *k, lane_group *g, program_io *io) {
+  (void)io;
+  find_boxes(k, g, 0);
+}
+KERNEL void stage_boxes_trial(const step_params *k, lane_group *g, program_io *io) {
+  (void)io;
+  find_boxes(k, g, 1);
+}
+
 /* New pairs of this group: first planes, at the iterate. */
-KERNEL void stage_start(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
-  for (int i = 0; i < g->nslot; i++) {
+KERNEL void stage_start(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     mask fresh = mask_from_bits(g->slot_new[s]);
-    if (g->slot_new[s]) contact_start(k, w, slots, s, g->slot_pair[s], fresh, &g->overlap);
+    if (g->slot_new[s]) g->slot_new[s] = contact_start(k, w, slots, s, g->slot_pair[s], fresh);
   }
 }
 
 /* Lagged friction of every pair of the lanes that begin a step. */
-KERNEL void stage_friction(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
-  for (int i = 0; i < g->nslot; i++) {
+KERNEL void stage_friction(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     uint32_t on = g->slot_on[s] & g->live;
     if (on) contact_begin(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
@@ -130,52 +138,89 @@ FN real inertia_energy(const step_params *k, const real *w, const real *xpos, co
   return e;
 }
 
-/* Opens the evaluation at the iterate: sums to zero, inertia and gravity of every body. */
-FN void evaluate_open(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated, in three stages. First:
+ * sums to zero, inertia and gravity of every body. */
+KERNEL void stage_evaluate_open(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS
   const abut_model *m = k->model;
-  kinematics(k, W(qpos), W(xpos), W(xmat), W(xquat), W(twist));
-  fill(W(body_force), 3 * m->nbody, zero());
-  fill(W(body_phi), 9 * m->nbody, zero());
-  fill(W(body_pull), 6 * m->nbody, zero());
-  fill(W(body_k), 21 * m->nbody, zero());
-  fill(W(grad), m->nv, zero());
-  for (int i = 0; i < m->nv; i++) fill(hess_at(W(hess), i, g->envelope[i]), i - g->envelope[i] + 1, zero());
+  (void)io;
+  if (LEADER) kinematics(k, W(qpos), W(xpos), W(xmat), W(xquat), W(twist));
+  TEAM_SYNC();
+  TEAM_FOR(b, m->nbody) {
+    fill(&AT(W(body_force), 3 * b), 3, zero());
+    fill(&AT(W(body_phi), 9 * b), 9, zero());
+    fill(&AT(W(body_pull), 6 * b), 6, zero());
+    fill(&AT(W(body_k), 21 * b), 21, zero());
+    AT(W(body_noise), b) = zero();
+    if (b > 0 && m->body_weldid[b] != 0) inertia_accumulate(k, w, b);
+  }
+  TEAM_FOR(d, m->nv) {
+    AT(W(grad), d) = zero();
+    fill(hess_at(W(hess), d, g->envelope[d]), d - g->envelope[d] + 1, zero());
+  }
+  TEAM_SYNC();
+  if (!LEADER) return;
+  real noise = zero();
+  for (int b = 1; b < m->nbody; b++) noise = noise + AT(W(body_noise), b);
+  AT(W(noise), 0) = noise;
   AT(W(residual), 0) = zero();
-  AT(W(noise), 0) = zero();
   AT(W(energy), 0) = inertia_energy(k, w, W(xpos), W(xmat));
-  for (int b = 1; b < m->nbody; b++)
-    if (m->body_weldid[b] != 0) inertia_accumulate(k, w, b);
 }
 
-/* Every pair's energy, forces and blocks, in the order of slots. */
-FN void evaluate_pairs(const step_params *k, lane_group *g, int exact) {
-  STAGE_BEGIN
-  for (int i = 0; i < g->nslot; i++) {
+/* Adds what a pair's evaluation left in its slot to the environment's sums. */
+FN void pair_gather(const step_params *k, real *w, const real *slots, int s, int pair, mask on) {
+  if (LEADER) {
+    real residual = AT(W(residual), 0);
+    AT(W(energy), 0) = AT(W(energy), 0) + AT(SLOT_AT(s, value), 0);
+    AT(W(noise), 0) = AT(W(noise), 0) + AT(SLOT_AT(s, noise), 1) + AT(SLOT_AT(s, noise), 0);
+    AT(W(residual), 0) = sel(on, rmax(residual, AT(SLOT_AT(s, residual), 0)), residual);
+  }
+  gather_slot(k, w, slots, s, pair);
+  cross_slot(k, w, slots, s, pair);
+}
+
+/* Second: every pair's energy, forces and blocks; then their sums, in the order of slots. One thread alone
+ * adds a pair at once, while it is in the cache. */
+KERNEL void stage_evaluate_pairs(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS
+  int exact = io->exact;
+  TEAM_FOR(i, g->nslot) {
     int s = g->order[i], pair = g->slot_pair[s], all_on = (g->live & ~g->slot_on[s]) == 0;
     mask on = mask_from_bits(g->slot_on[s] & g->live), loose = k->nested ? on : mask_none();
     if (!(g->slot_on[s] & g->live)) continue;
-    real value = zero();
     for (int round = 0; round < 2; round++) { /* again where the plane had to be solved to the end */
       if (any(loose)) contact_polish(k, w, slots, s, pair, loose, W(xpos), W(xmat));
-      value = contact_evaluate(k, w, slots, s, pair, on, all_on, exact);
+      contact_evaluate(k, w, slots, s, pair, on, all_on, exact);
       loose = exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
       if (!any(loose)) break;
     }
-    AT(W(energy), 0) = AT(W(energy), 0) + value;
     IN_MEMORY(w);
-    gather_slot(k, w, slots, s, pair);
-    cross_slot(k, w, slots, s, pair);
+    if (ABUT_TEAM == 1) pair_gather(k, w, slots, s, pair, on);
+  }
+  if (ABUT_TEAM == 1) return;
+  TEAM_SYNC();
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    uint32_t on = g->slot_on[s] & g->live;
+    if (on) pair_gather(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
   }
 }
 
-/* Joints, then the generalised gradient and Hessian from the bodies' sums. Sets g->converged. */
-FN void evaluate_close(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* Third: joints, then the generalised gradient and Hessian from the bodies' sums. Sets g->converged, and
+ * g->accepted where all is finite. */
+KERNEL void stage_evaluate_close(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS
   const abut_model *m = k->model;
-  real energy = AT(W(energy), 0) + joints_energy(k, w, W(qpos), W(grad), W(hess));
-  composite(k, w);
-  project_bodies(k, w, 1);
+  real energy = zero();
+  (void)io;
+  if (LEADER) {
+    energy = AT(W(energy), 0) + joints_energy(k, w, W(qpos), W(grad), W(hess));
+    composite(k, w);
+  }
+  TEAM_SYNC();
+  TEAM_FOR(d, m->nv) project_dof(k, w, d, 1);
+  TEAM_SYNC();
+  if (!LEADER) return;
   reduce_rhs(k, w);
   real residual = AT(W(residual), 0);
   for (int d = 0; d < m->nv; d++) {
@@ -188,14 +233,6 @@ FN void evaluate_close(const step_params *k, lane_group *g) {
   mask sane = mask_and(is_finite(energy), is_finite(residual));
   g->converged = bits_from_mask(mask_and(live, mask_and(sane, le(residual, splat(K(k->tolerance))))));
   g->accepted = bits_from_mask(mask_and(live, sane));
-}
-
-/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated. exact: the true Hessian
- * everywhere, for the reverse pass. */
-KERNEL void stage_evaluate(const step_params *k, lane_group *g, int exact) {
-  evaluate_open(k, g);
-  evaluate_pairs(k, g, exact);
-  evaluate_close(k, g);
 }
 
 /* Bound of |x''| over the points of body b while the joints move by t d, t in [0, 1]. x'' sums w_j x (S_k x):
@@ -222,60 +259,67 @@ FN real arc_bound(const step_params *k, const real *w, const real *d, int b) {
   return arc;
 }
 
-/* Factors and solves; the step of every body, bounds of its arcs. Sets g->indefinite, and does no more, where
- * contact terms must be made convex first; g->exhausted where the step is below what the poses can represent.
- */
-FN void direction_open(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* From gradient and Hessian to a step of all unknowns, in three stages. First: factors and solves; the step
+ * of every body, bounds of its arcs. Sets g->indefinite where contact terms must be made convex first: these
+ * lanes leave live; g->exhausted where the step is below what the poses can represent. */
+KERNEL void stage_direction_open(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS
   const abut_model *m = k->model;
-  real *x = W(rhs), slope = zero();
+  (void)io;
+  real *x = W(rhs), slope = zero(), turn = splat(K(1e-30));
   mask indefinite = factor_positive(k, w, g->envelope, live);
-  AT(W(convex), 0) = sel(indefinite, splat(2), AT(W(convex), 0));
-  g->indefinite = bits_from_mask(indefinite);
-  if (g->indefinite) return;
-  copy_sel(W(grad), x, m->nv,
-           mask_from_bits(ALL_LANES)); /* the gradient has served; keep the right-hand side */
+  TEAM_FOR(d, m->nv) AT(W(grad), d) = AT(x, d); /* the gradient has served; keep the right-hand side */
+  TEAM_SYNC();
   solve(k, w, g->envelope, x);
-  for (int d = 0; d < m->nv; d++) slope = slope - AT(W(grad), d) * AT(x, d);
-  mask still = live;
-  for (int b = 0; b < m->nbody; b++) {
+  TEAM_FOR(b, m->nbody) {
     twist6 t = body_step(k, w, x, b);
-    real rho = splat(K(k->body_radius[b])), size = rho + max_abs(get_vec(&AT(W(xpos), 3 * b)));
-    still = mask_and(still, le(max_abs(t.v) + rho * max_abs(t.w), K(16) * K(ELEM_EPS) * size));
-    still = mask_and(still, le(max_abs(t.w), splat(K(16) * K(ELEM_EPS)))); /* rho is 0 without points */
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
     AT(W(arc), b) = arc_bound(k, w, x, b);
   }
+  TEAM_SYNC();
+  if (!LEADER) return;
+  AT(W(convex), 0) = sel(indefinite, splat(2), AT(W(convex), 0));
+  g->indefinite = bits_from_mask(indefinite);
+  g->live &= ~g->indefinite;
+  mask still = mask_from_bits(g->live);
+  for (int d = 0; d < m->nv; d++) slope = slope - AT(W(grad), d) * AT(x, d);
+  for (int b = 0; b < m->nbody; b++) {
+    twist6 t = get_twist(&AT(W(body_step), 6 * b));
+    real rho = splat(K(k->body_radius[b])), size = rho + max_abs(get_vec(&AT(W(xpos), 3 * b)));
+    still = mask_and(still, le(max_abs(t.v) + rho * max_abs(t.w), K(16) * K(ELEM_EPS) * size));
+    still = mask_and(still, le(max_abs(t.w), splat(K(16) * K(ELEM_EPS)))); /* rho is 0 without points */
+    turn = rmax(turn, max_abs(t.w));
+  }
   g->exhausted = bits_from_mask(still);
-  real turn = splat(K(1e-30));
-  for (int b = 0; b < m->nbody; b++) turn = rmax(turn, max_abs(get_vec(&AT(W(body_step), 6 * b))));
   AT(W(step), 0) = rmin(splat(1), splat(1) / turn); /* no body turns by more than about a radian at once */
   AT(W(slope), 0) = slope;
 }
 
-/* Steps of planes and friction motion, and the longest step that keeps every margin positive to first order.
- */
-FN void direction_pairs(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
-  real slope = AT(W(slope), 0);
+/* Second: steps of planes and friction motion, and how far they may go. */
+KERNEL void stage_direction_pairs(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  TEAM_FOR(i, g->nslot) {
+    int s = g->order[i];
+    uint32_t on = g->slot_on[s] & g->live;
+    if (on) contact_direction(k, w, slots, s, g->slot_pair[s], mask_from_bits(on), W(body_step));
+  }
+}
+
+/* Third: the longest step that keeps every margin positive to first order. Sets g->exhausted where nothing is
+ * left to gain but rounding, whatever the tolerance: where neither the energy nor a pose tells any more,
+ * Newton goes on as long as it improves the gradient. */
+KERNEL void stage_direction_close(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
+  real slope = AT(W(slope), 0), step = AT(W(step), 0);
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
     if (!(g->slot_on[s] & g->live)) continue;
-    mask on = mask_from_bits(g->slot_on[s] & g->live);
-    contact_direction(k, w, slots, s, g->slot_pair[s], on, W(body_step));
-    if (k->pairs[g->slot_pair[s]].halfspace) continue;
-    real aux = rows_decrement(k->barrier == BARRIER_LOCAL ? 4 : 3, 10, SLOT_AT(s, plane_rows));
-    aux = aux + rows_decrement(3, 6, SLOT_AT(s, motion_rows));
-    slope = slope - sel(on, aux, zero());
+    slope = slope - AT(SLOT_AT(s, fall), 0);
+    step = rmin(step, AT(SLOT_AT(s, limit), 0));
   }
   AT(W(slope), 0) = slope;
-}
-
-/* Sets g->exhausted where nothing is left to gain but rounding, whatever the tolerance: where neither the
- * energy nor a pose tells any more, Newton goes on as long as it improves the gradient. */
-FN void direction_close(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
-  real slope = AT(W(slope), 0);
+  AT(W(step), 0) = step;
   mask flat = gt(slope, -K(ELEM_EPS) * (rabs(AT(W(energy), 0)) + AT(W(noise), 0)));
   mask idle = mask_or(mask_from_bits(g->exhausted), flat);
   real residual = AT(W(residual), 0);
@@ -284,18 +328,11 @@ FN void direction_close(const step_params *k, lane_group *g) {
   g->exhausted = bits_from_mask(mask_and(live, stalled));
 }
 
-/* From gradient and Hessian to a step of all unknowns; see its parts for what it sets. */
-KERNEL void stage_direction(const step_params *k, lane_group *g) {
-  direction_open(k, g);
-  if (g->indefinite) return;
-  direction_pairs(k, g);
-  direction_close(k, g);
-}
-
-/* Trial point at the current step length: poses, energy but for pairs, and in g->leaving whether it leaves
- * the boxes. */
-FN void try_open(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* The trial at the current step length, in three stages. First: poses, energy but for pairs, and in
+ * g->leaving whether it leaves the boxes. */
+KERNEL void stage_try_open(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
   const abut_model *m = k->model;
   real t = AT(W(step), 0);
   integrate(k, W(qpos), W(rhs), t, 0, W(qpos_try));
@@ -312,32 +349,39 @@ FN void try_open(const step_params *k, lane_group *g) {
     inside = mask_and(inside, ge(rmin(room.x, rmin(room.y, room.z)), arc));
   }
   g->leaving = bits_from_mask(mask_and(live, mask_not(inside)));
-  AT(W(clear_try), 0) = splat(ELEM_HUGE);
   AT(W(energy_try), 0) =
       inertia_energy(k, w, W(xpos_try), W(xmat_try)) + joints_energy(k, w, W(qpos_try), 0, 0);
 }
 
-/* Every pair's energy and certificate at the trial, in the order of slots. */
-FN void try_pairs(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
-  real energy = AT(W(energy_try), 0);
-  for (int i = 0; i < g->nslot; i++) {
+/* Second: every pair's energy and certificate. */
+KERNEL void stage_try_pairs(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     uint32_t on = g->slot_on[s] & g->live;
-    if (on) energy = energy + contact_try(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
+    if (on) contact_try(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
   }
-  AT(W(energy_try), 0) = energy;
 }
 
-/* Sets g->accepted (a sufficient decrease, certified); halves the step of lanes that neither are nor leave.
- */
-FN void try_close(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* Third: their sums. Sets g->accepted (a sufficient decrease, certified); halves the step of lanes that
+ * neither are nor leave. */
+KERNEL void stage_try_close(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
+  real energy = AT(W(energy_try), 0), margin = splat(ELEM_HUGE);
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    if (!(g->slot_on[s] & g->live)) continue;
+    energy = energy + AT(SLOT_AT(s, value_try), 0);
+    margin = rmin(margin, AT(SLOT_AT(s, clear_try), 0));
+  }
+  AT(W(energy_try), 0) = energy;
+  AT(W(clear_try), 0) = margin;
   mask inside = mask_and(live, mask_not(mask_from_bits(g->leaving)));
-  real t = AT(W(step), 0), e0 = AT(W(energy), 0), energy = AT(W(energy_try), 0),
+  real t = AT(W(step), 0), e0 = AT(W(energy), 0),
        slack = K(ELEM_EPS) * (K(256) * (rabs(e0) + rabs(energy)) + K(4) * AT(W(noise), 0));
   slack = sel(lt(AT(W(idle), 0), splat(ELEM_HUGE)), K(4096) * slack, slack); /* the gradient decides */
-  mask clear = gt(AT(W(clear_try), 0), zero());
+  mask clear = gt(margin, zero());
   mask lower = le(energy, e0 + K(1e-4) * t * AT(W(slope), 0) + slack); /* false for NaN */
   mask good = mask_and(mask_and(live, inside), mask_and(clear, lower));
   g->accepted = bits_from_mask(good);
@@ -345,19 +389,14 @@ FN void try_close(const step_params *k, lane_group *g) {
   AT(W(step), 0) = sel(again, t * K(0.5), t);
 }
 
-/* The trial at the current step length; see its parts for what it sets. */
-KERNEL void stage_try(const step_params *k, lane_group *g) {
-  try_open(k, g);
-  try_pairs(k, g);
-  try_close(k, g);
-}
-
 /* Lanes in live move to their trial point. */
-KERNEL void stage_accept(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
-  copy_sel(W(qpos), W(qpos_try), k->model->nq, live);
-  AT(W(convex), 0) = sel(mask_and(live, ge(AT(W(step), 0), splat(1))), zero(), AT(W(convex), 0));
-  for (int i = 0; i < g->nslot; i++) {
+KERNEL void stage_accept(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (LEADER) {
+    copy_sel(W(qpos), W(qpos_try), k->model->nq, live);
+    AT(W(convex), 0) = sel(mask_and(live, ge(AT(W(step), 0), splat(1))), zero(), AT(W(convex), 0));
+  }
+  TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     uint32_t yes = g->slot_on[s] & g->live;
     if (yes) contact_accept(k, w, slots, s, mask_from_bits(yes));
@@ -366,33 +405,37 @@ KERNEL void stage_accept(const step_params *k, lane_group *g) {
 
 /* The step's end: poses and velocity (into qvel). The gradient's place is free then, in every lane; that of
  * the right-hand side is not: lanes that still iterate need theirs. */
-KERNEL void stage_finish(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+KERNEL void stage_finish(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
   difference(k, W(qpos_t), W(qpos), W(grad));
   copy_sel(W(qvel), W(grad), k->model->nv, live);
   kinematics(k, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
 }
 
 /* Start of a rollout: poses, twists and the gap of every pair in the list, at qpos_t. */
-KERNEL void stage_gaps(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
-  kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
-  for (int i = 0; i < g->nslot; i++) {
+KERNEL void stage_gaps(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (LEADER) kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
+  TEAM_SYNC();
+  TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     if (g->slot_on[s] & g->live) contact_gap(k, w, slots, s, g->slot_pair[s], live);
   }
 }
 
-/* qpos_t (+) rhs, for the separation's host loop. */
-KERNEL void stage_displace(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+/* qpos_t (+) rhs, for the separation. */
+KERNEL void stage_displace(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
   integrate(k, W(qpos_t), W(rhs), splat(1), 0, W(qpos_try));
   copy_sel(W(qpos_t), W(qpos_try), k->model->nq, live);
 }
 
 /* Energies at the step's end, for output: kinetic, gravity, contact, joint springs (J). */
-KERNEL void stage_energies(const step_params *k, lane_group *g) {
-  STAGE_BEGIN
+KERNEL void stage_energies(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!LEADER) return;
   const abut_model *m = k->model;
   real out[4] = {zero(), zero(), zero(), zero()};
   vec3 gravity = get_vec(W(gravity));

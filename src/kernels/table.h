@@ -2,6 +2,7 @@
 #ifndef ABUT_TABLE_H
 #define ABUT_TABLE_H
 #include "params.h"
+#include "program.h"
 
 /* One block of plane queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
 typedef struct query_block {
@@ -16,23 +17,19 @@ typedef struct query_block {
   uint32_t separated, converged; /* lane bits */
 } query_block;
 
+typedef enum stage_id {
+#define STAGE(name) STAGE_##name,
+#define DECIDE(name) STAGE_##name,
+#include "stages.def"
+  STAGE_COUNT
+} stage_id;
+
+typedef void (*stage_function)(const step_params *, lane_group *, program_io *);
+
 typedef struct abut_kernels {
   const char *isa;
   int32_t lanes, elem_size;
-  void (*begin)(const step_params *, lane_group *);
-  void (*boxes)(const step_params *, lane_group *, int ahead_is_trial);
-  void (*start)(const step_params *, lane_group *);
-  void (*friction)(const step_params *, lane_group *);
-  void (*evaluate)(const step_params *, lane_group *, int exact);
-  void (*direction)(const step_params *, lane_group *);
-  void (*try_)(const step_params *, lane_group *);
-  void (*accept)(const step_params *, lane_group *);
-  void (*finish)(const step_params *, lane_group *);
-  void (*energies)(const step_params *, lane_group *);
-  void (*gaps)(const step_params *, lane_group *);
-  void (*displace)(const step_params *, lane_group *);
-  void (*reverse)(const step_params *, lane_group *);
-  void (*reverse_start)(const step_params *, lane_group *);
+  stage_function stage[STAGE_COUNT];
   void (*query_plane)(query_block *);
   void (*bench_plane)(int which, int blocks, void *memory); /* bench.inl */
 } abut_kernels;

@@ -1,0 +1,85 @@
+/* program.h: a rollout, or its reverse pass, as stages see it: plain arrays on the batch's device. Host code
+ * reads it too. Arrays of reals hold the batch's type; they are [environment][...], row-major. */
+#ifndef ABUT_KERNELS_PROGRAM_H
+#define ABUT_KERNELS_PROGRAM_H
+#include <stdint.h>
+
+/* A contact that outlives its step: its plane (8) and friction motion (3). */
+enum { RECORD_VALUES = 11 };
+
+/* Contacts of one environment at one moment. */
+typedef struct contact_record {
+  int32_t *count; /* [rows] */
+  int32_t *pair;  /* [rows][capacity] */
+  char *data;     /* [rows][capacity][RECORD_VALUES] */
+} contact_record;
+
+/* Parameters that may differ per environment: rows is 1 or N. */
+typedef struct parameter_array {
+  char *data;
+  int64_t rows;
+  int32_t n;
+} parameter_array;
+enum { PARAM_GRAVITY, PARAM_FRICTION, PARAM_MASS, PARAM_STIFFNESS, PARAM_GAIN, PARAM_BIAS, PARAM_COUNT };
+
+/* State of every environment; a batch has two, so that a rollout commits at its end or not at all. */
+typedef struct batch_state {
+  char *qpos, *qvel;
+  contact_record warm;
+  uint32_t *status;
+  uint8_t *fresh; /* state was set from outside: shapes may touch, separate first */
+} batch_state;
+
+/* An input that may be shared: [rows][steps][n], rows 1 or N, steps 1 or T; data NULL: not given. */
+typedef struct input_array {
+  const char *data;
+  int64_t rows, steps;
+} input_array;
+
+/* Everything the reverse pass needs of a recorded rollout: per step the velocity it started with, the
+ * configuration it ended with, and its contacts. */
+typedef struct abut_tape {
+  int64_t nstep, capacity_steps;
+  char *qpos_start;            /* [N][nq] */
+  char *qvel, *qpos;           /* [T][N][nv], [T][N][nq] */
+  contact_record start, steps; /* [N], [T][N] */
+  int64_t *done;               /* [N] steps that were simulated before the environment froze */
+  input_array ctrl;            /* a copy of what the rollout was given */
+} abut_tape;
+
+/* The rollout's outputs, as abut_rollout_args has them; NULL: not wanted. */
+typedef struct rollout_outputs {
+  char *qpos, *qvel, *xpos, *xquat, *contact_force, *min_gap, *energy, *moved;
+  int32_t *min_pair, *iterations, *overlap_pair;
+} rollout_outputs;
+
+/* Cotangents, as abut_vjp_args has them; NULL: zero, or not wanted. */
+typedef struct cotangents {
+  const char *qpos, *qvel, *xpos, *xquat, *contact_force;                         /* of outputs */
+  char *qpos0, *qvel0, *ctrl, *gravity, *friction, *mass, *stiffness, *min_pivot; /* of inputs */
+  uint32_t *status;
+} cotangents;
+
+/* Counters are shared by all lanes and only ever added to, or raised. */
+typedef struct program_io {
+  int64_t nenv, nstep;
+  int32_t capacity; /* contacts per row of every record */
+  int32_t record;   /* write the tape */
+  int32_t exact;    /* reverse: evaluate the true Hessian everywhere */
+  batch_state state, next;
+  parameter_array parameters[PARAM_COUNT];
+  abut_tape tape;
+  input_array qpos0, qvel0, ctrl;
+  double kick;
+  uint64_t kick_seed;
+  rollout_outputs out;
+  cotangents bar;
+  int64_t next_env; /* environment that the next free lane takes */
+  int64_t finished; /* environments done */
+  int64_t steps;    /* environment-steps done */
+  int64_t newton_iterations, newton_iterations_max, unconverged_steps;
+  int64_t need; /* contacts that an environment has and its list has no room for: grow, run again */
+  int32_t stop; /* the caller asked to stop */
+} program_io;
+
+#endif
