@@ -21,6 +21,11 @@ if(NOT ABUT_CUDA STREQUAL "OFF")
 endif()
 note_dependency(nvcc "${NVCC}" "${NVCC}" "kernels are not compiled for GPUs")
 
+# for tests/test_cuda.c too, which needs no nvcc
+find_path(ABUT_CUDA_INCLUDE cuda_runtime_api.h PATHS $ENV{CUDA_PATH}/include $ENV{CUDA_HOME}/include
+          /usr/local/cuda/include)
+mark_as_advanced(ABUT_CUDA_INCLUDE)
+
 if(NVCC AND cuda_source)
   execute_process(COMMAND ${NVCC} --list-gpu-code OUTPUT_VARIABLE known_architectures)
   foreach(architecture IN LISTS cuda_architectures)

@@ -131,6 +131,7 @@ static int solve_step(worker *w, const double *qpos, const double *qvel) {
                 n[] = {m->nq, m->nv, 3, m->ngeom, m->nbody, 1};
   for (int i = 0; i < 6; i++)
     for (int32_t j = 0; j < n[i]; j++) *work_entry(w, to[i] + j) = from[i][j];
+  RUN(clear);
   g->live = 1;
   RUN(begin), RUN(boxes), RUN(list_pairs), RUN(start), RUN(friction);
   for (int it = 0, spare = 4; it < 300; it++) {
@@ -302,7 +303,6 @@ static void check_pairs(abut_options options) {
       if (!(r->gap[t - 1] < 1e-3)) continue;
       CHECK(solve_step(&w, scene_qpos(r, 0, t), scene_qvel(r, 0, t)));
       for (int32_t i = 0; i < w.g.nslot; i++) pairs += check_pair(&w, w.g.order[i]);
-      worker_clear(&w);
     }
     worker_destroy(&w);
     scene_run_free(r);

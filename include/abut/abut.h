@@ -233,7 +233,9 @@ enum { ABUT_SOLVER_JOINT = 0, ABUT_SOLVER_NESTED = 1 };
 
 typedef struct abut_options {
   int64_t nenv;
-  int32_t device;         /* ABUT_DEVICE_* */
+  int32_t device;         /* ABUT_DEVICE_*; auto: the CPU */
+  int32_t device_id;      /* which of several GPUs, from 0 */
+  int32_t team;           /* GPU: threads per environment, 1 or 32; 0: by nenv. Changes no bit */
   int32_t threads;        /* CPU; 0: all cores. No more are used than have environments to work on */
   int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
   int32_t contact;        /* ABUT_CONTACT_* */

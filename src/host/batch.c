@@ -1,6 +1,6 @@
 /* batch.c: N environments of one model: options, memory, parameters, state. */
 #include "batch.h"
-#include "program.h"
+#include "backend.h"
 #include "status.h"
 #include "tape.h"
 #include "tensor.h"
@@ -39,8 +39,8 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   RANGE(o->max_iterations >= 1, "max_iterations", "d", o->max_iterations);
   RANGE(o->pair_capacity >= 0, "pair_capacity", "d", o->pair_capacity);
   RANGE(o->device >= 0 && o->device <= 2, "device", "d", o->device);
-  if (o->device == ABUT_DEVICE_CUDA)
-    return abut_fail(ABUT_ERROR_DEVICE, "no CUDA driver: this build runs on the CPU");
+  RANGE(o->device_id >= 0, "device_id", "d", o->device_id);
+  RANGE(o->team == 0 || o->team == 1 || o->team == 32, "team", "d", o->team);
   if (o->timestep == 0) o->timestep = 0.01;
   if (o->stiffness == 0) o->stiffness = o->contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-8;
   if (o->gap0 == 0) o->gap0 = o->contact == ABUT_CONTACT_LOCAL ? 0.5 * o->reach * o->length : 1e-4;
@@ -92,10 +92,20 @@ static int64_t bytes_add(int64_t a, int64_t b, int64_t c) {
   return __builtin_mul_overflow(b, c, &r) || __builtin_add_overflow(a, r, &r) ? INT64_MAX : r;
 }
 
-/* Threads that can have work: each takes a group of lanes full of environments at a time. */
-static int32_t worker_count(const abut_batch *b) {
-  int64_t lanes = b->kernels->lanes, groups = (b->options.nenv + lanes - 1) / lanes;
-  return b->options.threads < groups ? b->options.threads : (int32_t)groups;
+static const backend *backend_of(const abut_options *o) {
+  return o->device == ABUT_DEVICE_CUDA ? &backend_cuda : &backend_cpu;
+}
+
+/* What follows from model and options alone. */
+static abut_status plan(const abut_model *model, const abut_options *options, abut_batch *b) {
+  ABUT_TRY(resolve(options, &b->options));
+  b->model = model;
+  const backend *k = backend_of(&b->options);
+  ABUT_TRY(k->find(&b->options));
+  b->backend = k;
+  b->kernels = b->backend->kernels(&b->options);
+  b->capacity = b->nslot = initial_capacity(model, &b->options);
+  return params_create(model, &b->options, &b->params);
 }
 
 abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
@@ -105,12 +115,8 @@ abut_status abut_batch_memory(const abut_model *model, const abut_options *optio
   if (nstep < 0)
     return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_memory: nstep %lld is negative", (long long)nstep);
   abut_batch b = {0};
-  ABUT_TRY(resolve(options, &b.options));
-  b.model = model;
-  b.kernels = abut_kernels_find(b.options.dtype, NULL);
-  b.capacity = initial_capacity(model, &b.options);
-  ABUT_TRY(params_create(model, &b.options, &b.params));
-  int64_t workers = worker_count(&b) * worker_bytes(&b.params, b.kernels, b.capacity);
+  ABUT_TRY(plan(model, options, &b));
+  int64_t workers = b.backend->lane_bytes(&b);
   int64_t record = nstep > 0 ? bytes_add(start_bytes(&b), nstep, step_bytes(&b)) : 0;
   if (bytes_per_env)
     *bytes_per_env = 2 * state_bytes(&b) + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
@@ -120,19 +126,22 @@ abut_status abut_batch_memory(const abut_model *model, const abut_options *optio
   return ABUT_OK;
 }
 
-abut_status record_allocate(const abut_batch *b, int64_t rows, contact_record *r) {
+abut_status record_allocate(const abut_batch *b, const backend *memory, int64_t rows, contact_record *r) {
   size_t n = (size_t)rows, cap = (size_t)b->capacity;
-  r->count = calloc(n, 4);
-  r->pair = malloc(n * cap * 4);
-  r->data = malloc(n * cap * RECORD_VALUES * elem_size(b));
-  if (r->count && r->pair && r->data) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MEMORY, "%lld contact records of %d contacts: out of memory", (long long)rows,
+  char *count = NULL, *pair = NULL;
+  abut_status status = memory->allocate(b, n * 4, &count);
+  if (status == ABUT_OK) status = memory->allocate(b, n * cap * 4, &pair);
+  if (status == ABUT_OK) status = memory->allocate(b, n * cap * RECORD_VALUES * elem_size(b), &r->data);
+  r->count = (int32_t *)(void *)count;
+  r->pair = (int32_t *)(void *)pair;
+  if (status != ABUT_ERROR_MEMORY) return status;
+  return abut_fail(status, "%lld contact records of %d contacts: out of memory", (long long)rows,
                    b->capacity);
 }
-void record_free(contact_record *r) {
-  free(r->count);
-  free(r->pair);
-  free(r->data);
+void record_free(const abut_batch *b, const backend *memory, contact_record *r) {
+  memory->release(b, r->count);
+  memory->release(b, r->pair);
+  memory->release(b, r->data);
   memset(r, 0, sizeof *r);
 }
 
@@ -145,14 +154,14 @@ static abut_status state_allocate(const abut_batch *b, batch_state *s) {
   if (!s->qpos || !s->qvel || !s->status || !s->fresh)
     return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s: out of memory", (long long)b->options.nenv,
                      PLURAL(b->options.nenv));
-  return record_allocate(b, b->options.nenv, &s->warm);
+  return record_allocate(b, &backend_cpu, b->options.nenv, &s->warm);
 }
-static void state_free(batch_state *s) {
+static void state_free(const abut_batch *b, batch_state *s) {
   free(s->qpos);
   free(s->qvel);
   free(s->status);
   free(s->fresh);
-  record_free(&s->warm);
+  record_free(b, &backend_cpu, &s->warm);
   memset(s, 0, sizeof *s);
 }
 
@@ -174,22 +183,9 @@ static abut_status default_parameters(abut_batch *b) {
   return ABUT_OK;
 }
 
-static abut_status workers_allocate(abut_batch *b) {
-  b->nworker = worker_count(b);
-  b->workers = calloc((size_t)b->nworker, sizeof *b->workers);
-  if (!b->workers)
-    return abut_fail(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", b->nworker, PLURAL(b->nworker));
-  for (int32_t i = 0; i < b->nworker; i++) ABUT_TRY(worker_create(b, &b->workers[i]));
-  return ABUT_OK;
-}
-static void workers_free(abut_batch *b) {
-  for (int32_t i = 0; b->workers && i < b->nworker; i++) worker_destroy(&b->workers[i]);
-  free(b->workers);
-  b->workers = NULL;
-}
-
 static abut_status refuse_if_too_large(const abut_model *model, const abut_options *options) {
   int64_t total;
+  if (options->device == ABUT_DEVICE_CUDA) return ABUT_OK; /* its own memory decides */
   ABUT_TRY(abut_batch_memory(model, options, 0, NULL, &total));
   double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
   if ((double)total > physical)
@@ -200,16 +196,12 @@ static abut_status refuse_if_too_large(const abut_model *model, const abut_optio
 }
 
 static abut_status create(const abut_model *model, const abut_options *options, abut_batch *b) {
-  ABUT_TRY(resolve(options, &b->options));
   ABUT_TRY(refuse_if_too_large(model, options));
-  b->model = model;
-  b->kernels = abut_kernels_find(b->options.dtype, NULL);
-  b->capacity = b->nslot = initial_capacity(model, &b->options);
-  ABUT_TRY(params_create(model, &b->options, &b->params));
+  ABUT_TRY(plan(model, options, b));
   ABUT_TRY(state_allocate(b, &b->state));
-  ABUT_TRY(state_allocate(b, &b->next));
+  if (b->backend == &backend_cpu) ABUT_TRY(state_allocate(b, &b->next));
   ABUT_TRY(default_parameters(b));
-  ABUT_TRY(workers_allocate(b));
+  ABUT_TRY(b->backend->open(b));
   return abut_batch_reset(b, NULL, -1);
 }
 
@@ -231,11 +223,13 @@ abut_status abut_batch_create(const abut_model *model, const abut_options *optio
 
 void abut_batch_destroy(abut_batch *b) {
   if (!b) return;
-  workers_free(b);
-  state_free(&b->state);
-  state_free(&b->next);
+  if (b->backend) {
+    tape_free(b);
+    b->backend->close(b);
+    state_free(b, &b->state);
+    state_free(b, &b->next);
+  }
   for (int i = 0; i < PARAM_COUNT; i++) free(b->parameters[i].data);
-  tape_free(&b->tape);
   params_destroy(&b->params);
   free(b);
 }
@@ -245,7 +239,7 @@ abut_options abut_batch_get_options(const abut_batch *b) { return b ? b->options
 /* Moves a record to a larger capacity. */
 static abut_status record_grow(const abut_batch *b, int64_t rows, int32_t old, contact_record *r) {
   contact_record bigger = {0};
-  abut_status status = record_allocate(b, rows, &bigger);
+  abut_status status = record_allocate(b, &backend_cpu, rows, &bigger);
   size_t e = elem_size(b) * RECORD_VALUES;
   for (int64_t i = 0; status == ABUT_OK && i < rows; i++) {
     bigger.count[i] = r->count[i];
@@ -254,36 +248,44 @@ static abut_status record_grow(const abut_batch *b, int64_t rows, int32_t old, c
     memcpy(bigger.data + (size_t)(i * b->capacity) * e, r->data + (size_t)(i * old) * e, n * e);
   }
   if (status != ABUT_OK) {
-    record_free(&bigger);
+    record_free(b, &backend_cpu, &bigger);
     return status;
   }
-  record_free(r);
+  record_free(b, &backend_cpu, r);
   *r = bigger;
   return ABUT_OK;
 }
 
-abut_status batch_grow_slots(abut_batch *b, int32_t need) {
+static int32_t larger(const abut_batch *b, int32_t need) {
   int32_t old = b->nslot, want = need > old + old / 2 ? need : old + old / 2 + 1;
-  b->nslot = want < b->model->npair ? want : b->model->npair;
-  workers_free(b);
-  return workers_allocate(b);
+  return want < b->model->npair ? want : b->model->npair;
+}
+
+abut_status batch_grow_slots(abut_batch *b, int32_t need) {
+  ABUT_TRY(b->backend->fetch(b, 1));
+  b->backend->close(b);
+  b->nslot = larger(b, need);
+  return b->backend->open(b);
 }
 
 abut_status batch_grow(abut_batch *b, int32_t need) {
   int32_t old = b->capacity;
-  ABUT_TRY(batch_grow_slots(b, need));
-  b->capacity = b->nslot;
+  ABUT_TRY(b->backend->fetch(b, 1));
+  tape_free(b);
+  b->backend->close(b);
+  b->capacity = b->nslot = larger(b, need);
   ABUT_TRY(record_grow(b, b->options.nenv, old, &b->state.warm));
-  record_free(&b->next.warm);
-  ABUT_TRY(record_allocate(b, b->options.nenv, &b->next.warm));
-  tape_free(&b->tape);
-  return ABUT_OK;
+  if (b->next.warm.count) {
+    record_free(b, &backend_cpu, &b->next.warm);
+    ABUT_TRY(record_allocate(b, &backend_cpu, b->options.nenv, &b->next.warm));
+  }
+  return b->backend->open(b);
 }
 
 abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels) {
-  workers_free(b);
+  b->backend->close(b);
   b->kernels = kernels;
-  return workers_allocate(b);
+  return b->backend->open(b);
 }
 
 abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
@@ -305,6 +307,7 @@ abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
                          (long long)(j / b->parameters[i].n), (long long)(j % b->parameters[i].n), x);
     }
   }
+  ABUT_TRY(b->backend->fetch(b, 1));
   for (int i = 0; i < PARAM_COUNT; i++) {
     if (!t[i]) continue;
     size_t bytes = (size_t)(t[i]->shape[0] * t[i]->shape[1]) * elem_size(b);
@@ -331,6 +334,7 @@ abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
   const abut_model *m = b->model;
   if (key < -1 || key >= m->nkey)
     return abut_fail(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
+  ABUT_TRY(b->backend->fetch(b, 1));
   const double *qpos = key < 0 ? m->qpos0 : m->key_qpos + (size_t)key * (size_t)m->nq;
   for (int64_t env = 0; env < b->options.nenv; env++) {
     if (mask && !mask[env]) continue;
@@ -377,6 +381,7 @@ abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_
   ABUT_REQUIRE(b, "batch");
   ABUT_TRY(check_state(b, qpos, qvel, 1));
   if (qpos) ABUT_TRY(check_quaternions(b, mask, qpos));
+  ABUT_TRY(b->backend->fetch(b, 1));
   const abut_tensor *t[2] = {qpos, qvel};
   char *to[2] = {b->state.qpos, b->state.qvel};
   size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};
@@ -397,6 +402,7 @@ abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_
                                  abut_tensor *qvel) {
   ABUT_REQUIRE(b, "batch");
   ABUT_TRY(check_state(b, qpos, qvel, 0));
+  ABUT_TRY(b->backend->fetch((abut_batch *)b, 0));
   const abut_tensor *t[2] = {qpos, qvel};
   const char *from[2] = {b->state.qpos, b->state.qvel};
   size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};

@@ -24,6 +24,8 @@ struct abut_batch {
   worker *workers;
   batch_state state, next;
   parameter_array parameters[PARAM_COUNT];
+  const struct backend *backend;
+  struct cuda_device *cuda; /* backend_cuda.c; NULL on the CPU */
   abut_tape tape;
   int32_t tape_valid;
 };
@@ -47,16 +49,16 @@ void params_destroy(step_params *params);
 /* worker.c */
 abut_status worker_create(abut_batch *batch, worker *w);
 void worker_destroy(worker *w);
-/* Forgets what an abandoned attempt left in the lanes. */
-void worker_clear(worker *w);
 /* Runs every worker once; the first on the calling thread. Fewer threads than asked for
  * change nothing but time. */
 typedef void (*worker_main)(worker *w, void *arg);
 void workers_run(struct abut_batch *batch, worker_main run, void *arg);
 int64_t worker_bytes(const step_params *params, const abut_kernels *kernels, int32_t capacity);
 
-abut_status record_allocate(const abut_batch *b, int64_t rows, contact_record *record);
-void record_free(contact_record *record);
+/* In the memory of a backend: of the host's mirror, backend_cpu. */
+abut_status record_allocate(const abut_batch *b, const struct backend *memory, int64_t rows,
+                            contact_record *record);
+void record_free(const abut_batch *b, const struct backend *memory, contact_record *record);
 int64_t record_bytes(const abut_batch *b);
 /* Makes room for more contacts: in records and lane groups, or in lane groups only. */
 abut_status batch_grow(abut_batch *b, int32_t need);

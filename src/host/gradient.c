@@ -1,5 +1,5 @@
 /* gradient.c: the reverse pass of a recorded rollout: checks, and what the program works on. */
-#include "program.h"
+#include "backend.h"
 #include "status.h"
 #include "tape.h"
 #include "tensor.h"
@@ -57,7 +57,7 @@ static program_io io_of(const abut_batch *b, const abut_vjp_args *a) {
                         .mass = tensor_data(a->mass),
                         .stiffness = tensor_data(a->stiffness),
                         .min_pivot = tensor_data(a->min_pivot),
-                        .status = (uint32_t *)(void *)tensor_data(a->status)};
+                        .status = tensor_data(a->status)};
   return io;
 }
 
@@ -71,7 +71,7 @@ abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progres
   program_io io;
   for (;;) {
     io = io_of(b, a);
-    program_run(b, &program_reverse, &io, (program_report){progress, user});
+    ABUT_TRY(b->backend->run(b, &program_reverse, &io, (program_report){progress, user}));
     if (!io.need || io.stop) break;
     ABUT_TRY(batch_grow_slots(b, (int32_t)io.need)); /* other steps share a group than in the rollout */
   }

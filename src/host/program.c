@@ -9,7 +9,8 @@
  * program, threads here or a GPU, only repeats lists. */
 #include "program.h"
 #include <string.h>
-#include <time.h>
+
+static const stage_id all_clear[] = {STAGE_clear};
 
 static const stage_id rollout_start[] = {
     STAGE_fetch, /* state, parameters and warm contacts of an environment */
@@ -49,8 +50,9 @@ static const stage_id reverse_step[] = {
 
 #define LIST(stages)                                                                                         \
   { stages, (int)(sizeof(stages) / sizeof *(stages)) }
-const program program_rollout = {LIST(rollout_start), LIST(rollout_step), LIST(rollout_search)};
-const program program_reverse = {LIST(reverse_start), LIST(reverse_step), {NULL, 0}};
+const program program_rollout = {LIST(all_clear), LIST(rollout_start), LIST(rollout_step),
+                                 LIST(rollout_search)};
+const program program_reverse = {LIST(all_clear), LIST(reverse_start), LIST(reverse_step), {NULL, 0}};
 
 const uint8_t stage_decides[STAGE_COUNT] = {
 #define STAGE(name) 0,
@@ -65,71 +67,17 @@ program_io program_io_of(const abut_batch *b) {
   return io;
 }
 
-/* ---------------------------------------------------------------- on threads */
-
-typedef struct thread_run {
-  const program *program;
-  program_io *io;
-  program_report report;
-  double reported; /* time of the last report (s) */
-} thread_run;
-
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+void program_io_counters(program_io *to, const program_io *from) {
+  to->opened = from->opened;
+  to->finished = from->finished;
+  to->steps = from->steps;
+  to->newton_iterations = from->newton_iterations;
+  to->newton_iterations_max = from->newton_iterations_max;
+  to->unconverged_steps = from->unconverged_steps;
+  to->need = from->need;
+  to->stop = from->stop;
 }
 
-/* The calling thread's worker reports. */
-static void report_progress(const worker *w, thread_run *run) {
-  program_io *io = run->io;
-  if (!run->report.progress || w != w->batch->workers) return;
-  double t = seconds();
-  if (t - run->reported < 0.1) return;
-  run->reported = t;
-  double done = (double)__atomic_load_n(&io->steps, __ATOMIC_RELAXED);
-  if (run->report.progress(run->report.user, done / ((double)io->nenv * (double)io->nstep)))
-    __atomic_store_n(&io->stop, 1, __ATOMIC_RELAXED);
-}
-
-static void run_list(worker *w, const stage_list *list, program_io *io) {
-  const abut_batch *b = w->batch;
-  for (int i = 0; i < list->count; i++)
-    if (stage_decides[list->stages[i]] || w->g.live)
-      b->kernels->stage[list->stages[i]](&b->params, &w->g, io);
-}
-
-static int lanes_busy(const worker *w) {
-  int busy = 0;
-  for (int lane = 0; lane < w->batch->kernels->lanes; lane++) busy += w->g.env[lane] >= 0;
-  return busy;
-}
-static int more_environments(const program_io *io) {
-  return __atomic_load_n(&io->next_env, __ATOMIC_RELAXED) < io->nenv;
-}
-
-static void run_worker(worker *w, void *arg) {
-  thread_run *run = arg;
-  const program *p = run->program;
-  program_io *io = run->io;
-  worker_clear(w);
-  for (;;) {
-    int busy = lanes_busy(w);
-    if (w->g.separating || (busy < w->batch->kernels->lanes && more_environments(io)))
-      run_list(w, &p->start, io);
-    else if (!busy)
-      return;
-    run_list(w, &p->step, io);
-    while (w->g.searching) {
-      if (__atomic_load_n(&io->need, __ATOMIC_RELAXED)) return;
-      run_list(w, &p->search, io);
-    }
-    report_progress(w, run);
-    if (__atomic_load_n(&io->need, __ATOMIC_RELAXED) || __atomic_load_n(&io->stop, __ATOMIC_RELAXED)) return;
-  }
-}
-
-void program_run(abut_batch *b, const program *p, program_io *io, program_report report) {
-  thread_run run = {p, io, report, 0};
-  workers_run(b, run_worker, &run);
+int program_reports(program_report report, const program_io *io, int64_t steps) {
+  return report.progress(report.user, (double)steps / ((double)io->nenv * (double)io->nstep));
 }

@@ -8,10 +8,10 @@ typedef struct stage_list {
   int count;
 } stage_list;
 
-/* start: environments that begin. step: one round of all lanes' state machines. search: one trial of those
- * that search along a line (none: empty). */
+/* clear: once, lanes as they were created. start: environments that begin. step: one round of all lanes'
+ * state machines. search: one trial of those that search along a line (none: empty). */
 typedef struct program {
-  stage_list start, step, search;
+  stage_list clear, start, step, search;
 } program;
 extern const program program_rollout, program_reverse;
 /* Whether a stage runs even where no lane is live. */
@@ -25,8 +25,9 @@ typedef struct program_report {
 
 /* The batch's arrays as a program's stages see them. */
 program_io program_io_of(const abut_batch *batch);
-/* Runs a program over all environments: until they are finished, a list is too short (io->need) or
- * io->stop. */
-void program_run(abut_batch *batch, const program *p, program_io *io, program_report report);
+/* What a program counted, from another copy of its io. */
+void program_io_counters(program_io *to, const program_io *from);
+/* Tells the caller; true if it asks to stop. */
+int program_reports(program_report report, const program_io *io, int64_t steps);
 
 #endif

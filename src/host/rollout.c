@@ -1,5 +1,5 @@
 /* rollout.c: T steps of N environments in one call: checks, threads, growth of lists, commit. */
-#include "program.h"
+#include "backend.h"
 #include "status.h"
 #include "tape.h"
 #include "tensor.h"
@@ -59,15 +59,15 @@ static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
 }
 
 /* The new state counts from here on. */
-static void commit(abut_batch *b, const abut_rollout_args *a, const program_io *io, abut_rollout_result *r) {
-  batch_state swap = b->state;
-  b->state = b->next;
-  b->next = swap;
+static abut_status commit(abut_batch *b, const abut_rollout_args *a, const program_io *io,
+                          abut_rollout_result *r) {
+  ABUT_TRY(b->backend->commit(b));
   for (int64_t i = 0; i < b->options.nenv; i++) r->failed_envs += b->state.status[i] != 0;
   if (a->status) memcpy(tensor_data(a->status), b->state.status, (size_t)b->options.nenv * sizeof(uint32_t));
   r->newton_iterations = io->newton_iterations;
   r->newton_iterations_max = io->newton_iterations_max;
   r->unconverged_steps = io->unconverged_steps;
+  return ABUT_OK;
 }
 
 static input_array input_of(const abut_tensor *t) {
@@ -78,7 +78,7 @@ static input_array input_of(const abut_tensor *t) {
 static program_io io_of(const abut_batch *b, const abut_rollout_args *a) {
   program_io io = program_io_of(b);
   io.nstep = a->nstep;
-  io.record = b->tape_valid;
+  io.record = a->record != 0;
   io.qpos0 = input_of(a->qpos0);
   io.qvel0 = input_of(a->qvel0);
   io.ctrl = input_of(a->ctrl);
@@ -92,9 +92,9 @@ static program_io io_of(const abut_batch *b, const abut_rollout_args *a) {
                              .min_gap = tensor_data(a->min_gap),
                              .energy = tensor_data(a->energy),
                              .moved = tensor_data(a->moved),
-                             .min_pair = (int32_t *)(void *)tensor_data(a->min_pair),
-                             .iterations = (int32_t *)(void *)tensor_data(a->iterations),
-                             .overlap_pair = (int32_t *)(void *)tensor_data(a->overlap_pair)};
+                             .min_pair = tensor_data(a->min_pair),
+                             .iterations = tensor_data(a->iterations),
+                             .overlap_pair = tensor_data(a->overlap_pair)};
   return io;
 }
 
@@ -110,15 +110,13 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
     b->tape_valid = 0;
     if (a->record) ABUT_TRY(tape_prepare(b, a));
     io = io_of(b, a);
-    program_run(b, &program_rollout, &io, (program_report){progress, user});
-    if (io.stop) {
-      b->tape_valid = 0;
-      return abut_fail(ABUT_ERROR_ARGUMENT, "rollout stopped by its progress callback");
-    }
+    ABUT_TRY(b->backend->run(b, &program_rollout, &io, (program_report){progress, user}));
+    if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "rollout stopped by its progress callback");
     if (!io.need) break;
     ABUT_TRY(batch_grow(b, (int32_t)io.need));
   }
-  commit(b, a, &io, &r);
+  ABUT_TRY(commit(b, a, &io, &r));
+  b->tape_valid = a->record != 0;
   r.seconds = seconds() - start;
   if (result) *result = r;
   return ABUT_OK;

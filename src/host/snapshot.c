@@ -1,5 +1,5 @@
 /* snapshot.c: exact copies of a batch's state, warm contacts included. */
-#include "batch.h"
+#include "backend.h"
 #include "status.h"
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +39,7 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   ABUT_REQUIRE(b, "batch");
   ABUT_REQUIRE(snapshot, "snapshot");
   *snapshot = NULL;
+  ABUT_TRY(b->backend->fetch((abut_batch *)b, 0));
   abut_snapshot *s = calloc(1, sizeof *s);
   if (!s) return abut_fail(ABUT_ERROR_MEMORY, "snapshot: out of memory");
   s->model = b->model;
@@ -82,6 +83,7 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
         (long long)s->nenv, PLURAL(s->nenv), dtype_name(s->dtype), contact_name(s->contact),
         (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.contact));
   if (s->capacity > b->capacity) ABUT_TRY(batch_grow(b, s->capacity));
+  ABUT_TRY(b->backend->fetch(b, 1));
   size_t n = (size_t)s->nenv;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);
   memcpy(b->state.qvel, s->qvel, n * (size_t)s->nv * s->elem);

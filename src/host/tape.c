@@ -1,34 +1,44 @@
-/* tape.c: what a recorded rollout keeps for its reverse pass. */
+/* tape.c: what a recorded rollout keeps for its reverse pass, in the backend's memory. */
 #include "tape.h"
 #include "status.h"
-#include <stdlib.h>
+#include "tensor.h"
 #include <string.h>
 
-void tape_free(abut_tape *t) {
-  free(t->qpos_start);
-  free(t->qvel);
-  free(t->qpos);
-  free(t->done);
-  free((void *)t->ctrl.data);
-  record_free(&t->start);
-  record_free(&t->steps);
+void tape_free(abut_batch *b) {
+  abut_tape *t = &b->tape;
+  void *arrays[] = {t->qpos_start, t->qvel, t->qpos, t->done, (void *)t->ctrl.data};
+  for (int i = 0; i < 5; i++) b->backend->release(b, arrays[i]);
+  record_free(b, b->backend, &t->start);
+  record_free(b, b->backend, &t->steps);
   memset(t, 0, sizeof *t);
 }
 
 static abut_status allocate(abut_batch *b, int64_t nstep) {
   abut_tape *t = &b->tape;
   size_t n = (size_t)b->options.nenv, e = elem_size(b), rows = n * (size_t)nstep;
-  tape_free(t);
-  t->qpos_start = malloc(n * (size_t)b->model->nq * e + 1);
-  t->qvel = malloc(rows * (size_t)b->model->nv * e + 1);
-  t->qpos = malloc(rows * (size_t)b->model->nq * e + 1);
-  t->done = calloc(n, sizeof *t->done);
-  if (!t->qpos_start || !t->qvel || !t->qpos || !t->done)
-    return abut_fail(ABUT_ERROR_MEMORY, "record of %lld steps: out of memory", (long long)nstep);
-  ABUT_TRY(record_allocate(b, b->options.nenv, &t->start));
-  ABUT_TRY(record_allocate(b, b->options.nenv * (nstep > 0 ? nstep : 1), &t->steps));
+  char *done = NULL;
+  tape_free(b);
+  ABUT_TRY(b->backend->allocate(b, n * (size_t)b->model->nq * e, &t->qpos_start));
+  ABUT_TRY(b->backend->allocate(b, rows * (size_t)b->model->nv * e, &t->qvel));
+  ABUT_TRY(b->backend->allocate(b, rows * (size_t)b->model->nq * e, &t->qpos));
+  ABUT_TRY(b->backend->allocate(b, n * sizeof *t->done, &done));
+  t->done = (int64_t *)(void *)done;
+  ABUT_TRY(record_allocate(b, b->backend, b->options.nenv, &t->start));
+  ABUT_TRY(record_allocate(b, b->backend, b->options.nenv * (nstep > 0 ? nstep : 1), &t->steps));
   t->capacity_steps = nstep;
   return ABUT_OK;
+}
+
+static abut_status copy_controls(abut_batch *b, const abut_tensor *ctrl) {
+  abut_tape *t = &b->tape;
+  b->backend->release(b, (void *)t->ctrl.data);
+  t->ctrl = (input_array){0};
+  if (!ctrl || b->model->nu == 0) return ABUT_OK;
+  size_t bytes = (size_t)(ctrl->shape[0] * ctrl->shape[1]) * (size_t)b->model->nu * elem_size(b);
+  char *copy = NULL;
+  ABUT_TRY(b->backend->allocate(b, bytes, &copy));
+  t->ctrl = (input_array){copy, ctrl->shape[0], ctrl->shape[1]};
+  return b->backend->copy(b, copy, tensor_data(ctrl), bytes);
 }
 
 abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a) {
@@ -36,20 +46,11 @@ abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a) {
   if (!t->qpos || t->capacity_steps < a->nstep) {
     abut_status status = allocate(b, a->nstep);
     if (status != ABUT_OK) {
-      tape_free(t);
-      return status;
+      tape_free(b);
+      if (status != ABUT_ERROR_MEMORY) return status;
+      return abut_fail(status, "record of %lld steps: out of memory", (long long)a->nstep);
     }
   }
   t->nstep = a->nstep;
-  free((void *)t->ctrl.data);
-  t->ctrl = (input_array){NULL, a->ctrl ? a->ctrl->shape[0] : 0, a->ctrl ? a->ctrl->shape[1] : 0};
-  size_t bytes = (size_t)(t->ctrl.rows * t->ctrl.steps) * (size_t)b->model->nu * elem_size(b);
-  if (bytes) {
-    char *copy = malloc(bytes);
-    if (!copy) return abut_fail(ABUT_ERROR_MEMORY, "record of controls: out of memory");
-    memcpy(copy, (const char *)a->ctrl->data + a->ctrl->byte_offset, bytes);
-    t->ctrl.data = copy;
-  }
-  b->tape_valid = 1;
-  return ABUT_OK;
+  return copy_controls(b, a->ctrl);
 }

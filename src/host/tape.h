@@ -1,10 +1,10 @@
 /* tape.h: what a recorded rollout keeps for its reverse pass. */
 #ifndef ABUT_TAPE_H
 #define ABUT_TAPE_H
-#include "batch.h"
+#include "backend.h"
 
-/* Makes room for the rollout and copies its controls. Sets b->tape_valid. */
+/* Makes room for the rollout and copies its controls. */
 abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a);
-void tape_free(abut_tape *t);
+void tape_free(abut_batch *b);
 
 #endif

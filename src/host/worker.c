@@ -39,7 +39,6 @@ abut_status worker_create(abut_batch *b, worker *w) {
     worker_destroy(w);
     return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d contact slots", b->nslot);
   }
-  worker_clear(w);
   return ABUT_OK;
 }
 
@@ -55,16 +54,6 @@ void worker_destroy(worker *w) {
   free(g->pair_want);
   free(g->envelope);
   memset(w, 0, sizeof *w);
-}
-
-void worker_clear(worker *w) {
-  lane_group *g = &w->g;
-  for (int32_t i = 0; i < g->capacity; i++) g->slot_pair[i] = -1;
-  for (int32_t i = 0; i < w->batch->model->npair; i++) g->pair_slot[i] = -1;
-  for (int lane = 0; lane < MAX_LANES; lane++) g->env[lane] = -1;
-  g->nslot = 0;
-  g->live = g->separating = g->opening = g->beginning = g->iterating = g->searching = g->finishing = 0;
-  g->again = g->stuck = 0;
 }
 
 typedef struct thread_arg {

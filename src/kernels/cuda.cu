@@ -1,63 +1,58 @@
-/* cuda.cu: instantiates the kernels for GPUs, for one real type (ABUT_REAL): no arithmetic. One thread per
- * environment; a stage that visits pairs comes in parts, so that a later launch may give every pair a thread.
+/* cuda.cu: instantiates the kernels for GPUs, for one real type (ABUT_REAL) and team (ABUT_TEAM): no
+ * arithmetic. A kernel is one stage for all environments; each has a lane group of one lane.
  *
- * g[e] is environment e with one lane; its work and slots start at its lane of its tile. */
+ * ABUT_TEAM 32: a warp works for one environment, whose fields lie one after the other. Its threads share
+ *   pairs, bodies and rows of H. For batches that would leave the GPU idle otherwise.
+ * ABUT_TEAM 1: a thread works for one environment; the fields of 32 neighbours interleave, so that a warp's
+ *   loads are whole lines. For batches that fill the GPU with threads.
+ *
+ * This file is C as well: with ABUT_TWIN (tests) a compiler for CPUs makes functions that do what one thread
+ * of the launch does. */
 #define ABUT_LANES 1
-#include "lane.h"
-#include "vector.h"
-#include "table.h"
-#include "plane.inl"
-#include "closest.inl"
-#include "rigid.inl"
-#include "actuation.inl"
-#include "friction.inl"
-#include "contact.inl"
-#include "contact_step.inl"
-#include "newton.inl"
-#include "step.inl"
-#include "reverse.inl"
-#include "query.inl"
+#if ABUT_TEAM == 1
+#define LANE_STRIDE 32
+#endif
+#include <math.h>
+#include "kernels.inl"
 
-#define NAME_(name, bits) abut_##name##_f##bits
-#define NAME(name, bits) NAME_(name, bits)
-#define GLOBAL(name) extern "C" __global__ void __launch_bounds__(64, 4) NAME(name, ABUT_REAL)
+#define NAME__(name, bits, team) abut_##name##_f##bits##_team##team
+#define NAME_(name, bits, team) NAME__(name, bits, team)
+#define NAME(name) NAME_(name, ABUT_REAL, ABUT_TEAM)
 
-/* ------------------------------------------------------------------ stages of whole environments */
+#ifdef ABUT_TWIN
+#include "twin.h"
+#define LINKAGE
+#define GLOBAL(name) static void NAME(name)
+#else
+#define LINKAGE extern "C"
+#define GLOBAL(name) static __global__ void __launch_bounds__(64, 4) NAME(name)
+#endif
+
+/* The environment of this thread. */
+#define ENVIRONMENT ((int)(((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / ABUT_TEAM))
 
 #define STAGE(name)                                                                                          \
-  GLOBAL(name)(const step_params *k, lane_group *g, int num) {                                               \
-    int e = (int)(blockIdx.x * blockDim.x + threadIdx.x);                                                    \
-    if (e < num) name(k, g + e);                                                                             \
+  GLOBAL(stage_##name)(const step_params *k, lane_group *g, program_io *io, int num) {                       \
+    int e = ENVIRONMENT;                                                                                     \
+    if (e < num && g[e].live) stage_##name(k, g + e, io);                                                    \
   }
-#define STAGE_WITH(name)                                                                                     \
-  GLOBAL(name)(const step_params *k, lane_group *g, int num, int choice) {                                   \
-    int e = (int)(blockIdx.x * blockDim.x + threadIdx.x);                                                    \
-    if (e < num) name(k, g + e, choice);                                                                     \
+#define DECIDE(name)                                                                                         \
+  GLOBAL(stage_##name)(const step_params *k, lane_group *g, program_io *io, int num) {                       \
+    int e = ENVIRONMENT;                                                                                     \
+    if (e < num) stage_##name(k, g + e, io);                                                                 \
   }
+#include "stages.def"
 
-STAGE(stage_begin)
-STAGE_WITH(stage_boxes)
-STAGE(evaluate_open)
-STAGE_WITH(evaluate_pairs)
-STAGE(evaluate_close)
-STAGE(direction_open)
-STAGE(direction_pairs)
-STAGE(direction_close)
-STAGE(try_open)
-STAGE(try_pairs)
-STAGE(try_close)
-STAGE(stage_accept)
-STAGE(stage_finish)
-STAGE(stage_energies)
-STAGE(stage_displace)
-STAGE(reverse_open)
-STAGE(reverse_pairs)
-STAGE(reverse_close)
-STAGE(stage_reverse_start)
-STAGE(stage_gaps)
-STAGE(stage_start)
-STAGE(stage_friction)
-GLOBAL(query_plane)(query_block *q, int num) {
-  int e = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-  if (e < num) query_plane(q + e);
+/* In the order of stage_id, for cudaLaunchKernel. */
+LINKAGE const void *const NAME(stages)[STAGE_COUNT] = {
+#define STAGE(name) (const void *)NAME(stage_##name),
+#define DECIDE(name) (const void *)NAME(stage_##name),
+#include "stages.def"
+};
+
+#if ABUT_REAL == 64 && ABUT_TEAM == 1 /* one suffices */
+GLOBAL(again)(const program_io *io, int which, cudaGraphConditionalHandle loop) {
+  cudaGraphSetConditional(loop, program_again(io, which));
 }
+LINKAGE const void *const abut_again_stage = (const void *)NAME(again);
+#endif

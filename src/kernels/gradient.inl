@@ -43,7 +43,7 @@ FN void back_fetch_lane(const step_params *k, lane_group *g, program_io *io, int
   lane_zero(W(ctrl), lane, m->nu);
   lane_parameters(k, w, io, lane, env);
   if (io->bar.min_pivot) ((elem *)io->bar.min_pivot)[env] = (elem)INFINITY;
-  if (io->bar.status) io->bar.status[env] = io->state.status[env];
+  if (io->bar.status) ((uint32_t *)io->bar.status)[env] = io->state.status[env];
   for (int64_t i = 0; io->bar.ctrl && i < io->nstep * m->nu; i++)
     ((elem *)io->bar.ctrl)[env * io->nstep * m->nu + i] = 0;
 }
@@ -56,6 +56,7 @@ KERNEL void stage_back_fetch(const step_params *k, lane_group *g, program_io *io
     int64_t env = counter_add(&io->next_env, 1);
     if (env >= io->nenv) continue;
     back_fetch_lane(k, g, io, lane, env);
+    counter_add(&io->opened, 1);
     if (g->step[lane] < 0)
       g->finishing |= 1u << lane;
     else
@@ -125,7 +126,7 @@ KERNEL void stage_back_store(const step_params *k, lane_group *g, program_io *io
     if (io->bar.ctrl)
       lane_store(W(bar_ctrl), lane, m->nu, (elem *)io->bar.ctrl + (env * io->nstep + step) * m->nu);
     if (lowest && pivot < lowest[env]) lowest[env] = pivot;
-    if (io->bar.status && !(pivot > 0)) io->bar.status[env] |= ABUT_ENV_NOT_MINIMUM;
+    if (io->bar.status && !(pivot > 0)) ((uint32_t *)io->bar.status)[env] |= ABUT_ENV_NOT_MINIMUM;
     counter_add(&io->steps, 1);
     if (g->step[lane]-- > 0) continue;
     g->iterating &= ~(1u << lane);

@@ -191,10 +191,9 @@ FN real inverse_root(real x) { return splat(1) / root(x); }
 #define IN_MEMORY(p) ((void)0)
 #endif
 
-/* Fields of a lane group lie one after the other; on the GPU the 32 environments of a tile interleave. */
-#ifdef __CUDACC__
-#define LANE_STRIDE 32
-#else
+/* Fields of a lane group lie one after the other; where every environment has a GPU thread of its own, the 32
+ * environments of a tile interleave (cuda.cu). */
+#ifndef LANE_STRIDE
 #define LANE_STRIDE 1
 #endif
 #define AT(p, i) ((p)[(i)*LANE_STRIDE])

@@ -50,14 +50,14 @@ typedef struct abut_tape {
 /* The rollout's outputs, as abut_rollout_args has them; NULL: not wanted. */
 typedef struct rollout_outputs {
   char *qpos, *qvel, *xpos, *xquat, *contact_force, *min_gap, *energy, *moved;
-  int32_t *min_pair, *iterations, *overlap_pair;
+  char *min_pair, *iterations, *overlap_pair; /* int32 */
 } rollout_outputs;
 
 /* Cotangents, as abut_vjp_args has them; NULL: zero, or not wanted. */
 typedef struct cotangents {
   const char *qpos, *qvel, *xpos, *xquat, *contact_force;                         /* of outputs */
   char *qpos0, *qvel0, *ctrl, *gravity, *friction, *mass, *stiffness, *min_pivot; /* of inputs */
-  uint32_t *status;
+  char *status;                                                                   /* uint32 */
 } cotangents;
 
 /* Counters are shared by all lanes and only ever added to, or raised. */
@@ -75,11 +75,15 @@ typedef struct program_io {
   rollout_outputs out;
   cotangents bar;
   int64_t next_env; /* environment that the next free lane takes */
+  int64_t opened;   /* environments that have written their start */
   int64_t finished; /* environments done */
   int64_t steps;    /* environment-steps done */
   int64_t newton_iterations, newton_iterations_max, unconverged_steps;
   int64_t need; /* contacts that an environment has and its list has no room for: grow, run again */
   int32_t stop; /* the caller asked to stop */
 } program_io;
+
+/* Parts of a program that a GPU repeats (program_again). */
+enum { AGAIN_CLEAR, AGAIN_START, AGAIN_STEP };
 
 #endif

@@ -54,9 +54,9 @@ FN void write_step(const step_params *k, lane_group *g, const program_io *io, in
     }
   }
   if (o->min_gap) ((elem *)o->min_gap)[row] = gap;
-  if (o->min_pair) o->min_pair[row] = closest;
+  if (o->min_pair) ((int32_t *)o->min_pair)[row] = closest;
   if (o->energy) lane_store(W(energies), lane, 4, (elem *)o->energy + row * 4);
-  if (o->iterations) o->iterations[row] = iterations;
+  if (o->iterations) ((int32_t *)o->iterations)[row] = iterations;
 }
 
 /* ---------------------------------------------------------------- ends of an environment */
@@ -114,6 +114,18 @@ FN void freeze_lanes(const step_params *k, lane_group *g, program_io *io, uint32
 
 /* ---------------------------------------------------------------- start of a rollout */
 
+/* Lanes as they were created, whatever an abandoned attempt left in them. */
+KERNEL void stage_clear(const step_params *k, lane_group *g, program_io *io) {
+  (void)io;
+  if (!LEADER) return;
+  for (int32_t s = 0; s < g->capacity; s++) g->slot_pair[s] = -1;
+  for (int32_t p = 0; p < k->model->npair; p++) g->pair_slot[p] = -1;
+  for (int lane = 0; lane < ABUT_LANES; lane++) g->env[lane] = -1;
+  g->live = g->separating = g->opening = g->beginning = g->iterating = g->searching = g->finishing = 0;
+  g->again = g->stuck = 0;
+  slots_order(k, g);
+}
+
 /* Puts an environment into a lane: its state, parameters and warm contacts. */
 FN void fetch_lane(const step_params *k, lane_group *g, program_io *io, int lane, int64_t env) {
   STAGE_LOCALS
@@ -170,7 +182,7 @@ KERNEL void stage_open(const step_params *k, lane_group *g, program_io *io) {
     int64_t env = g->env[lane];
     if (io->out.moved) ((elem *)io->out.moved)[env] = (elem)g->moved[lane];
     if (io->out.overlap_pair)
-      io->out.overlap_pair[env] = g->status[lane] & ABUT_ENV_OVERLAP ? g->culprit[lane] : -1;
+      ((int32_t *)io->out.overlap_pair)[env] = g->status[lane] & ABUT_ENV_OVERLAP ? g->culprit[lane] : -1;
     write_moment(k, w, io, env, lane, 0, W(qpos_t));
     if (io->record) {
       lane_store(W(qpos_t), lane, m->nq, (elem *)io->tape.qpos_start + env * m->nq);
@@ -182,6 +194,7 @@ KERNEL void stage_open(const step_params *k, lane_group *g, program_io *io) {
     else
       g->beginning |= 1u << lane;
   }
+  counter_add(&io->opened, __builtin_popcount(g->opening));
   g->opening = 0;
 }
 
@@ -215,7 +228,7 @@ KERNEL void stage_list_pairs(const step_params *k, lane_group *g, program_io *io
   if (LEADER) slots_update(k, g, io, g->live, 1);
 }
 
-/* New shapes that overlap stop their lane; the rest iterates. live: all that iterate. */
+/* New shapes that overlap stop their lane; the rest iterates. live: all that iterate and do not search. */
 KERNEL void stage_begun(const step_params *k, lane_group *g, program_io *io) {
   uint32_t overlap = 0;
   if (!LEADER) return;
@@ -224,14 +237,14 @@ KERNEL void stage_begun(const step_params *k, lane_group *g, program_io *io) {
   g->iterating |= g->beginning & ~overlap;
   g->beginning = 0;
   freeze_lanes(k, g, io, overlap, ABUT_ENV_OVERLAP);
-  g->live = g->iterating;
+  g->live = g->iterating & ~g->searching;
 }
 
 /* After an evaluation: lanes within tolerance finish, as do those that can get no further. live: the rest. */
 KERNEL void stage_judge(const step_params *k, lane_group *g, program_io *io) {
   if (!LEADER) return;
-  uint32_t sick = g->iterating & ~g->accepted, done = g->iterating & g->converged & ~sick;
-  uint32_t open = g->iterating & ~(done | sick), late = open & g->stuck;
+  uint32_t sick = g->live & ~g->accepted, done = g->live & g->converged & ~sick;
+  uint32_t open = g->live & ~(done | sick), late = open & g->stuck;
   LANE_LOOP(lane, open & ~(late | g->again)) {
     if (g->iterations[lane] >= k->max_iterations)
       late |= 1u << lane;
@@ -246,7 +259,7 @@ KERNEL void stage_judge(const step_params *k, lane_group *g, program_io *io) {
   g->iterating &= ~(g->finishing | sick);
   g->stuck = g->again = 0;
   freeze_lanes(k, g, io, sick, ABUT_ENV_NONFINITE);
-  g->live = g->iterating;
+  g->live = open & ~late;
 }
 
 /* After the direction: lanes with nothing left to gain finish, those whose Hessian is indefinite evaluate
@@ -254,12 +267,12 @@ KERNEL void stage_judge(const step_params *k, lane_group *g, program_io *io) {
 KERNEL void stage_directed(const step_params *k, lane_group *g, program_io *io) {
   (void)k, (void)io;
   if (!LEADER) return;
-  g->again = g->indefinite & g->iterating;
-  uint32_t exhausted = g->exhausted & g->iterating & ~g->again;
+  uint32_t exhausted = g->live & g->exhausted, on = g->live & ~exhausted;
+  g->again = g->iterating & ~(g->live | g->searching); /* direction_open took them from live */
   g->finishing |= exhausted;
   g->iterating &= ~exhausted;
-  g->searching = g->iterating & ~g->again;
-  LANE_LOOP(lane, g->searching) g->halvings[lane] = 0;
+  g->searching |= on;
+  LANE_LOOP(lane, on) g->halvings[lane] = 0;
   g->live = g->finishing;
 }
 
@@ -296,6 +309,8 @@ KERNEL void stage_finished(const step_params *k, lane_group *g, program_io *io) 
 KERNEL void stage_tried(const step_params *k, lane_group *g, program_io *io) {
   (void)k, (void)io;
   if (!LEADER) return;
+  g->accepted &= g->live; /* without a trial these are old */
+  g->leaving &= g->live;
   g->searching &= ~(g->accepted | g->leaving);
   LANE_LOOP(lane, g->searching) {
     if (++g->halvings[lane] < MAX_HALVINGS) continue;
@@ -319,4 +334,12 @@ KERNEL void stage_add_pairs(const step_params *k, lane_group *g, program_io *io)
 KERNEL void stage_search(const step_params *k, lane_group *g, program_io *io) {
   (void)k, (void)io;
   if (LEADER) g->live = g->searching;
+}
+
+/* ---------------------------------------------------------------- loops on a device */
+
+/* Whether start or step has to run once more for some environment; every environment has a lane. */
+FN uint32_t program_again(const program_io *io, int which) {
+  int64_t done = counter_get(which == AGAIN_START ? &io->opened : &io->finished);
+  return done < io->nenv && !counter_get(&io->need) && !*(const volatile int32_t *)&io->stop;
 }

@@ -183,15 +183,16 @@ FN void pair_gather(const step_params *k, real *w, const real *slots, int s, int
  * adds a pair at once, while it is in the cache. */
 KERNEL void stage_evaluate_pairs(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
-  int exact = io->exact;
   TEAM_FOR(i, g->nslot) {
     int s = g->order[i], pair = g->slot_pair[s], all_on = (g->live & ~g->slot_on[s]) == 0;
     mask on = mask_from_bits(g->slot_on[s] & g->live), loose = k->nested ? on : mask_none();
     if (!(g->slot_on[s] & g->live)) continue;
     for (int round = 0; round < 2; round++) { /* again where the plane had to be solved to the end */
       if (any(loose)) contact_polish(k, w, slots, s, pair, loose, W(xpos), W(xmat));
-      contact_evaluate(k, w, slots, s, pair, on, all_on, exact);
-      loose = exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
+      IN_MEMORY(g);
+      contact_evaluate(k, w, slots, s, pair, on, all_on, io->exact);
+      IN_MEMORY(g);
+      loose = io->exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
       if (!any(loose)) break;
     }
     IN_MEMORY(w);

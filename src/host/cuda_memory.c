@@ -1,0 +1,228 @@
+/* cuda_memory.c: what of a batch lies where on its GPU. Everything is placed twice by the same lines: once to
+ * count, once in the arena. */
+#ifdef ABUT_HAVE_CUDA
+#include "cuda_memory.h"
+#include "backend.h"
+#include "status.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct placer {
+  char *base;
+  size_t used;
+} placer;
+
+static void *place(placer *p, int64_t count, size_t element) {
+  char *at = p->base ? p->base + p->used : NULL;
+  p->used += round_up((size_t)count * element);
+  return at;
+}
+
+static void place_state(placer *p, const abut_batch *b, batch_state *s) {
+  int64_t n = b->options.nenv, c = n * b->capacity;
+  s->qpos = place(p, n * b->model->nq, elem_size(b));
+  s->qvel = place(p, n * b->model->nv, elem_size(b));
+  s->warm.count = place(p, n, 4);
+  s->warm.pair = place(p, c, 4);
+  s->warm.data = place(p, c * RECORD_VALUES, elem_size(b));
+  s->status = place(p, n, 4);
+  s->fresh = place(p, n, 1);
+}
+
+static void place_model(placer *p, const abut_model *m, abut_model *at) {
+  const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
+  *at = *m;
+#define X(type, name, rows, columns) at->name = place(p, (int64_t)m->rows * (columns), sizeof(type));
+#include "model.def"
+#undef X
+  (void)nq, (void)nv, (void)nu;
+}
+
+/* order, slot_pair, slot_on, slot_new; pair_slot, pair_want; envelope */
+static int64_t list_length(const abut_batch *b) {
+  return 4 * ((int64_t)b->nslot + 1) + 2 * ((int64_t)b->model->npair + 1) + b->model->nv + 1;
+}
+static int64_t padded_environments(const abut_batch *b, int team) {
+  return team == 1 ? (b->options.nenv + 31) / 32 * 32 : b->options.nenv;
+}
+
+size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at) {
+  placer p = {base, 0};
+  const step_params *k = &b->params;
+  const abut_model *m = b->model;
+  int64_t n = b->options.nenv, padded = padded_environments(b, team);
+  at->params = place(&p, 1, sizeof *at->params);
+  at->io = place(&p, 1, sizeof *at->io);
+  at->model_at = place(&p, 1, sizeof *at->model_at);
+  place_model(&p, m, &at->model);
+  at->pairs = place(&p, m->npair, sizeof *at->pairs);
+  at->path_adr = place(&p, m->nbody + 1, 4);
+  at->path = place(&p, k->path_adr[m->nbody], 4);
+  at->geom_box = place(&p, 6 * (int64_t)m->ngeom, 8);
+  at->body_radius = place(&p, m->nbody, 8);
+  for (int i = 0; i < PARAM_COUNT; i++) {
+    at->parameters[i].n = b->parameters[i].n;
+    at->parameters[i].data = place(&p, n * (b->parameters[i].n + 1), elem_size(b));
+  }
+  place_state(&p, b, &at->state);
+  place_state(&p, b, &at->next);
+  at->groups = place(&p, n, sizeof *at->groups);
+  at->lists = place(&p, n * list_length(b), 4);
+  at->work = place(&p, padded * k->at.size, elem_size(b));
+  at->slots = place(&p, padded * b->nslot * k->slot_at.size, elem_size(b));
+  return p.used;
+}
+
+/* First byte of a field block of environment e: its own, or its lane of its tile. */
+static char *field_block(const abut_batch *b, int team, char *base, int64_t e, int64_t rows) {
+  int64_t first = team == 1 ? e / 32 * 32 * rows + e % 32 : e * rows;
+  return base + (size_t)first * elem_size(b);
+}
+
+static lane_group group_at(const abut_batch *b, int team, const device_batch *at, int64_t e) {
+  lane_group g = {0};
+  int32_t *list = at->lists + e * list_length(b), slots = b->nslot + 1, pairs = b->model->npair + 1;
+  g.capacity = b->nslot;
+  g.work = field_block(b, team, at->work, e, b->params.at.size);
+  g.slots = field_block(b, team, at->slots, e, (int64_t)b->nslot * b->params.slot_at.size);
+  g.order = list;
+  g.slot_pair = list + slots;
+  g.slot_on = (uint32_t *)(list + 2 * slots);
+  g.slot_new = (uint32_t *)(list + 3 * slots);
+  g.pair_slot = list + 4 * slots;
+  g.pair_want = (uint32_t *)(list + 4 * slots + pairs);
+  g.envelope = list + 4 * slots + 2 * pairs;
+  return g;
+}
+
+static abut_status fill_model(const abut_batch *b, const device_batch *at) {
+  const abut_model *m = b->model;
+  const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
+#define X(type, name, rows, columns)                                                                         \
+  ABUT_TRY(backend_cuda.copy(b, at->model.name, m->name, (size_t)m->rows *(columns) * sizeof(type)));
+#include "model.def"
+#undef X
+  (void)nq, (void)nv, (void)nu;
+  return backend_cuda.copy(b, at->model_at, &at->model, sizeof at->model);
+}
+
+static abut_status fill_pairs(const abut_batch *b, const device_batch *at) {
+  const abut_model *m = b->model;
+  size_t bytes = (size_t)m->npair * sizeof(pair_info);
+  pair_info *pairs = malloc(bytes + 1);
+  if (!pairs) return abut_fail(ABUT_ERROR_MEMORY, "%d pairs: out of memory", m->npair);
+  if (bytes) memcpy(pairs, b->params.pairs, bytes);
+  for (int32_t i = 0; i < m->npair; i++)
+    for (int j = 0; j < 2; j++)
+      if (pairs[i].side[j].points)
+        pairs[i].side[j].points = at->model.point + (pairs[i].side[j].points - m->point);
+  abut_status status = backend_cuda.copy(b, at->pairs, pairs, bytes);
+  free(pairs);
+  return status;
+}
+
+static abut_status fill_groups(const abut_batch *b, int team, const device_batch *at) {
+  enum { CHUNK = 1024 };
+  lane_group *groups = malloc(CHUNK * sizeof *groups);
+  if (!groups) return abut_fail(ABUT_ERROR_MEMORY, "lane groups: out of memory");
+  abut_status status = ABUT_OK;
+  for (int64_t first = 0; first < b->options.nenv && status == ABUT_OK; first += CHUNK) {
+    int64_t n = b->options.nenv - first < CHUNK ? b->options.nenv - first : CHUNK;
+    for (int64_t i = 0; i < n; i++) groups[i] = group_at(b, team, at, first + i);
+    status = backend_cuda.copy(b, at->groups + first, groups, (size_t)n * sizeof *groups);
+  }
+  free(groups);
+  return status;
+}
+
+abut_status cuda_fill(const abut_batch *b, int team, device_batch *at) {
+  const abut_model *m = b->model;
+  step_params k = b->params;
+  ABUT_TRY(fill_model(b, at));
+  ABUT_TRY(fill_pairs(b, at));
+  ABUT_TRY(backend_cuda.copy(b, at->path_adr, k.path_adr, ((size_t)m->nbody + 1) * 4));
+  ABUT_TRY(backend_cuda.copy(b, at->path, k.path, (size_t)k.path_adr[m->nbody] * 4));
+  ABUT_TRY(backend_cuda.copy(b, at->geom_box, k.geom_box, 6 * (size_t)m->ngeom * 8));
+  ABUT_TRY(backend_cuda.copy(b, at->body_radius, k.body_radius, (size_t)m->nbody * 8));
+  k.model = at->model_at;
+  k.pairs = at->pairs;
+  k.path_adr = at->path_adr;
+  k.path = at->path;
+  k.geom_box = at->geom_box;
+  k.body_radius = at->body_radius;
+  ABUT_TRY(backend_cuda.copy(b, at->params, &k, sizeof k));
+  return fill_groups(b, team, at);
+}
+
+void cuda_state_copies(const abut_batch *b, const batch_state *d, state_copy copies[STATE_COPIES]) {
+  const batch_state *h = &b->state;
+  size_t n = (size_t)b->options.nenv, c = n * (size_t)b->capacity, e = elem_size(b);
+  const state_copy list[STATE_COPIES] = {{h->qpos, d->qpos, n * (size_t)b->model->nq * e},
+                                         {h->qvel, d->qvel, n * (size_t)b->model->nv * e},
+                                         {h->warm.count, d->warm.count, n * 4},
+                                         {h->warm.pair, d->warm.pair, c * 4},
+                                         {h->warm.data, d->warm.data, c * RECORD_VALUES * e},
+                                         {h->status, d->status, n * 4},
+                                         {h->fresh, d->fresh, n}};
+  memcpy(copies, list, sizeof list);
+}
+
+int cuda_caller_arrays(const abut_batch *b, program_io *io, caller_array arrays[CALLER_ARRAYS]) {
+  const abut_model *m = b->model;
+  int64_t n = io->nenv, steps = n * io->nstep, moments = n * (io->nstep + 1), e = (int64_t)elem_size(b);
+  rollout_outputs *o = &io->out;
+  cotangents *a = &io->bar;
+  const struct {
+    void *pointer;
+    int64_t bytes;
+    int input;
+  } list[] = {{&io->qpos0.data, io->qpos0.rows * m->nq * e, 1},
+              {&io->qvel0.data, io->qvel0.rows * m->nv * e, 1},
+              {&io->ctrl.data, io->ctrl.rows * io->ctrl.steps * m->nu * e, 1},
+              {&o->qpos, moments * m->nq * e, 0},
+              {&o->qvel, moments * m->nv * e, 0},
+              {&o->xpos, moments * 3 * m->nbody * e, 0},
+              {&o->xquat, moments * 4 * m->nbody * e, 0},
+              {&o->contact_force, steps * 3 * m->npair * e, 0},
+              {&o->min_gap, steps * e, 0},
+              {&o->energy, steps * 4 * e, 0},
+              {&o->moved, n * e, 0},
+              {&o->min_pair, steps * 4, 0},
+              {&o->iterations, steps * 4, 0},
+              {&o->overlap_pair, n * 4, 0},
+              {&a->qpos, moments * m->nq * e, 1},
+              {&a->qvel, moments * m->nv * e, 1},
+              {&a->xpos, moments * 3 * m->nbody * e, 1},
+              {&a->xquat, moments * 4 * m->nbody * e, 1},
+              {&a->contact_force, steps * 3 * m->npair * e, 1},
+              {&a->qpos0, n * m->nq * e, 0},
+              {&a->qvel0, n * m->nv * e, 0},
+              {&a->ctrl, steps * m->nu * e, 0},
+              {&a->gravity, n * 3 * e, 0},
+              {&a->friction, n * m->ngeom * e, 0},
+              {&a->mass, n * m->nbody * e, 0},
+              {&a->stiffness, n * e, 0},
+              {&a->min_pivot, n * e, 0},
+              {&a->status, n * 4, 0}};
+  int count = 0;
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    char **pointer = list[i].pointer;
+    if (*pointer && list[i].bytes > 0)
+      arrays[count++] = (caller_array){pointer, NULL, (size_t)list[i].bytes, list[i].input};
+  }
+  return count;
+}
+
+extern const void *const abut_stages_f64_team1[],
+    *const abut_stages_f64_team32[], *const abut_stages_f32_team1[], *const abut_stages_f32_team32[],
+                                                                         *const abut_again_stage;
+
+const void *const *cuda_stages(int32_t dtype, int team) {
+  if (dtype == ABUT_F64) return team == 1 ? abut_stages_f64_team1 : abut_stages_f64_team32;
+  return team == 1 ? abut_stages_f32_team1 : abut_stages_f32_team32;
+}
+const void *cuda_again(void) { return abut_again_stage; }
+
+#else
+typedef int cuda_memory_is_empty; /* ISO C wants one declaration */
+#endif

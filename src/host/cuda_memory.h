@@ -1,0 +1,59 @@
+/* cuda_memory.h: what of a batch lies where on its GPU, and the kernels by name. */
+#ifndef ABUT_CUDA_MEMORY_H
+#define ABUT_CUDA_MEMORY_H
+#include "program.h"
+#include <cuda_runtime_api.h>
+
+typedef struct cuda_arena {
+  char *base;
+} cuda_arena;
+
+/* Device addresses; the first three are the arguments of every kernel. */
+typedef struct device_batch {
+  step_params *params;
+  lane_group *groups; /* one of one lane per environment */
+  program_io *io;
+  batch_state state, next;
+  parameter_array parameters[PARAM_COUNT];
+  abut_model model, *model_at;
+  pair_info *pairs;
+  int32_t *path_adr, *path;
+  double *geom_box, *body_radius;
+  char *work, *slots;
+  int32_t *lists; /* of all lane groups */
+} device_batch;
+
+/* Places everything from base on (NULL: only counts) and returns the bytes that takes. team: threads per
+ * environment, 1 or 32, which decides how fields lie (src/kernels/cuda.cu). */
+size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at);
+/* Copies model, parameters of stages and lane groups to where they lie. */
+abut_status cuda_fill(const abut_batch *b, int team, device_batch *at);
+
+enum { STATE_COPIES = 7, CALLER_ARRAYS = 28, ARENA_ALIGN = 256 };
+static inline size_t round_up(size_t bytes) { return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN; }
+
+/* The pieces of a state, in the host's mirror and on the device. */
+typedef struct state_copy {
+  void *host, *device;
+  size_t bytes;
+} state_copy;
+void cuda_state_copies(const abut_batch *b, const batch_state *device, state_copy copies[STATE_COPIES]);
+
+/* Arrays that the caller gave to a program, wanted or given. */
+typedef struct caller_array {
+  char **pointer; /* in the program_io */
+  char *host;
+  size_t bytes;
+  int input;
+} caller_array;
+int cuda_caller_arrays(const abut_batch *b, program_io *io, caller_array arrays[CALLER_ARRAYS]);
+
+/* Kernels in the order of stage_id; dtype ABUT_F64 or ABUT_F32, team 1 or 32. */
+const void *const *cuda_stages(int32_t dtype, int team);
+/* The kernel that decides whether a loop goes on. */
+const void *cuda_again(void);
+
+/* For tests: the host repeats rounds instead of the device. */
+void cuda_unroll(abut_batch *b);
+
+#endif

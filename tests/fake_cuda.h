@@ -1,0 +1,24 @@
+/* fake_cuda.h: a CUDA runtime without a GPU, for tests of backend_cuda.c. Launches run the kernels' CPU
+ * twins; device memory is memory of the host that starts as garbage; graphs are lists that are replayed.
+ * Everything that a real runtime would refuse, or leave undefined, aborts with a message. */
+#ifndef ABUT_TEST_FAKE_CUDA_H
+#define ABUT_TEST_FAKE_CUDA_H
+#include <stdint.h>
+
+typedef struct fake_plan {
+  int64_t fail_at; /* the call, counted from 1, that fails; 0: none */
+  int sticky;      /* and every later one */
+  int no_driver, no_devices, no_loops;
+} fake_plan;
+
+/* Counts begin anew. */
+void fake_use(fake_plan plan);
+/* Calls so far, the name of the one that failed; objects that were made and not given back. */
+int64_t fake_calls(void);
+const char *fake_failed_call(void);
+int64_t fake_live_objects(void);
+int64_t fake_launches(void);
+/* Allocations so far. */
+int64_t fake_allocations(void);
+
+#endif

@@ -1,0 +1,261 @@
+/* test_cuda.c: the CUDA backend without a GPU: a fake runtime runs the CPU twins of its launches, checks
+ * their geometry, replays its graphs and fails each of its calls in turn. */
+#include "backend.h"
+#include "cuda_memory.h"
+#include "fake_cuda.h"
+#include "rollout.h"
+#include "team_run.h"
+#include <stdio.h>
+#include <string.h>
+
+/* A recorded, kicked rollout and its gradient. */
+typedef struct outcome {
+  run r;
+  array bar, qpos0, qvel0, ctrl, given;
+  abut_status forward, reverse;
+  abut_rollout_result result;
+} outcome;
+
+static void outcome_create(outcome *o, const scene *s, const abut_options *options, int64_t nstep) {
+  const int64_t n = options->nenv;
+  char real = options->dtype == ABUT_F32 ? 'f' : 'd';
+  memset(o, 0, sizeof *o);
+  run_create(&o->r, s, options, nstep);
+  array_create(&o->bar, real, 3, (int64_t[]){n, nstep + 1, s->n.nq});
+  array_create(&o->qpos0, real, 2, (int64_t[]){n, s->n.nq});
+  array_create(&o->qvel0, real, 2, (int64_t[]){n, s->n.nv});
+  array_create(&o->ctrl, real, 3, (int64_t[]){n, nstep, s->n.nu});
+  array_create(&o->given, real, 3, (int64_t[]){1, nstep, s->n.nu});
+  for (size_t i = 0; i < o->bar.count; i++) array_set(&o->bar, i, 1);
+  for (size_t i = 0; i < o->given.count; i++) array_set(&o->given, i, (double)(i % 5) / 2 - 1);
+  o->r.args.record = 1;
+  o->r.args.kick = 0.05;
+  o->r.args.ctrl = s->n.nu ? tensor(&o->given) : NULL;
+}
+static void outcome_free(outcome *o) {
+  run_free(&o->r);
+  array *arrays[] = {&o->bar, &o->qpos0, &o->qvel0, &o->ctrl, &o->given};
+  for (int i = 0; i < 5; i++) array_free(arrays[i]);
+}
+static void outcome_go(outcome *o, abut_batch *b) {
+  abut_vjp_args v = abut_default_vjp_args();
+  v.qpos = tensor(&o->bar);
+  v.qpos0 = tensor(&o->qpos0);
+  v.qvel0 = tensor(&o->qvel0);
+  v.ctrl = o->r.args.ctrl ? tensor(&o->ctrl) : NULL;
+  o->forward = abut_rollout(b, &o->r.args, &o->result, NULL, NULL);
+  o->reverse = o->forward == ABUT_OK ? abut_rollout_vjp(b, &v, NULL, NULL) : o->forward;
+}
+
+static int same_array(const array *a, const array *b) { return !memcmp(a->t.data, b->t.data, a->bytes); }
+static int same_outcome(const outcome *a, const outcome *b) {
+  int same =
+      same_array(&a->qpos0, &b->qpos0) && same_array(&a->qvel0, &b->qvel0) && same_array(&a->ctrl, &b->ctrl);
+  for (int i = 0; i < OUT_COUNT; i++) same &= same_array(&a->r.out[i], &b->r.out[i]);
+  return same;
+}
+static double distance(const outcome *a, const outcome *b) {
+  double worst = 0;
+  for (size_t i = 0; i < a->r.out[OUT_QPOS].count; i++)
+    worst = fmax(worst, fabs(array_get(&a->r.out[OUT_QPOS], i) - array_get(&b->r.out[OUT_QPOS], i)));
+  return worst;
+}
+
+typedef struct trial {
+  const char *path;
+  int32_t dtype, contact, capacity;
+  int64_t nenv, nstep;
+  int unroll, threads_each; /* threads_each: one thread for each environment */
+} trial;
+
+static int on_cpu(const scene *s, const trial *t, outcome *o) {
+  abut_options options = test_options(t->nenv);
+  options.dtype = t->dtype;
+  options.contact = t->contact;
+  outcome_create(o, s, &options, t->nstep);
+  abut_batch *b = batch_of(s, &options);
+  if (!b) return 0;
+  if (t->dtype == ABUT_F64)
+    CHECK_STATUS(batch_use_kernels(b, abut_kernels_find(ABUT_F64, "scalar")), ABUT_OK);
+  outcome_go(o, b);
+  abut_batch_destroy(b);
+  return o->reverse == ABUT_OK;
+}
+
+static int on_gpu(const scene *s, const trial *t, outcome *o) {
+  abut_options options = test_options(t->nenv);
+  options.dtype = t->dtype;
+  options.contact = t->contact;
+  options.device = ABUT_DEVICE_CUDA;
+  options.pair_capacity = t->capacity;
+  outcome_create(o, s, &options, t->nstep);
+  options.team = t->threads_each ? 1 : 32;
+  abut_batch *b = batch_of(s, &options);
+  if (!b) return 0;
+  if (t->unroll) cuda_unroll(b);
+  outcome_go(o, b);
+  abut_batch_destroy(b);
+  return o->reverse == ABUT_OK;
+}
+
+/* The CPU's results, from every mapping, as loops and unrolled. */
+static void compare(trial t) {
+  scene s;
+  outcome cpu, gpu[4];
+  if (!scene_load(t.path, &s)) return;
+  fake_use((fake_plan){0});
+  team_use((team_plan){TEAM_FIBRES, 3, -1});
+  CHECK(on_cpu(&s, &t, &cpu));
+  for (int i = 0; i < 4; i++) {
+    t.unroll = i & 1;
+    t.threads_each = i >> 1;
+    CHECK(on_gpu(&s, &t, &gpu[i]));
+    CHECK(fake_live_objects() == 0);
+    CHECK(!team_parted());
+    CHECK(same_outcome(&gpu[i], &gpu[0]));
+    CHECK(gpu[i].result.newton_iterations == gpu[0].result.newton_iterations);
+    CHECK(gpu[i].result.failed_envs == cpu.result.failed_envs);
+    CHECK(gpu[i].result.reruns > 0 || t.capacity == 0);
+  }
+#ifdef ABUT_STRICT
+  CHECK(same_outcome(&gpu[0], &cpu) || t.dtype == ABUT_F32);
+#endif
+  CHECK_NEAR(distance(&gpu[0], &cpu), 0, t.dtype == ABUT_F64 ? 1e-9 : 1e-3);
+  for (int i = 0; i < 4; i++) outcome_free(&gpu[i]);
+  outcome_free(&cpu);
+  scene_free(&s);
+}
+
+TEST(twins_equal_the_cpu_stack5) { compare((trial){"scenes/stack5.abut", .nenv = 3, .nstep = 3}); }
+TEST(twins_equal_the_cpu_f32) {
+  compare((trial){"scenes/stack5.abut", .dtype = ABUT_F32, .nenv = 2, .nstep = 2});
+}
+TEST(twins_equal_the_cpu_ant_box) { compare((trial){"scenes/ant_box.abut", .nenv = 2, .nstep = 3}); }
+TEST(twins_equal_the_cpu_inverse) {
+  compare((trial){"scenes/incline.abut", .contact = ABUT_CONTACT_INVERSE, .nenv = 33, .nstep = 1});
+}
+TEST(lists_grow_and_the_rollout_runs_again) {
+  compare((trial){"scenes/stack5.abut", .nenv = 2, .nstep = 2, .capacity = 1});
+}
+
+/* State goes back and forth between host and device, and rollouts follow one another. */
+TEST(state_is_one_wherever_it_is) {
+  scene s;
+  if (!scene_load("scenes/stack5.abut", &s)) return;
+  fake_use((fake_plan){0});
+  team_use((team_plan){TEAM_FIBRES, 5, -1});
+  abut_options o = test_options(2);
+  o.device = ABUT_DEVICE_CUDA;
+  abut_batch *b = batch_of(&s, &o);
+  REQUIRE(b);
+  array qpos[3];
+  for (int i = 0; i < 3; i++) array_create(&qpos[i], 'd', 2, (int64_t[]){2, s.n.nq});
+  abut_rollout_args a = abut_default_rollout_args();
+  abut_snapshot *kept = NULL;
+  a.nstep = 2;
+  CHECK_STATUS(abut_batch_perturb(b, NULL, 1, 0, 0, 0.1), ABUT_OK);
+  CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK);
+  CHECK_STATUS(abut_batch_snapshot(b, &kept), ABUT_OK);
+  CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK);
+  CHECK_STATUS(abut_batch_get_state(b, NULL, tensor(&qpos[0]), NULL), ABUT_OK);
+  int64_t before = fake_allocations();
+  CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK);
+  CHECK(fake_allocations() == before);
+  CHECK_STATUS(abut_batch_get_state(b, NULL, tensor(&qpos[1]), NULL), ABUT_OK);
+  CHECK_STATUS(abut_batch_restore(b, kept), ABUT_OK);
+  CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK);
+  CHECK_STATUS(abut_batch_get_state(b, NULL, tensor(&qpos[2]), NULL), ABUT_OK);
+  CHECK(same_array(&qpos[0], &qpos[2]) && !same_array(&qpos[0], &qpos[1]));
+  abut_snapshot_destroy(kept);
+  abut_batch_destroy(b);
+  for (int i = 0; i < 3; i++) array_free(&qpos[i]);
+  scene_free(&s);
+  CHECK(fake_live_objects() == 0);
+}
+
+/* ---------------------------------------------------------------- failures */
+
+static abut_status create_with(const scene *s, fake_plan plan, int32_t device_id, int64_t nenv) {
+  abut_batch *b = NULL;
+  abut_options o = test_options(nenv);
+  o.device = ABUT_DEVICE_CUDA;
+  o.device_id = device_id;
+  fake_use(plan);
+  abut_status status = abut_batch_create(s->model, &o, &b);
+  CHECK((status == ABUT_OK) == (b != NULL));
+  abut_batch_destroy(b);
+  CHECK(fake_live_objects() == 0);
+  return status;
+}
+
+TEST(missing_drivers_and_devices_are_named) {
+  scene s;
+  if (!scene_load("scenes/stack5.abut", &s)) return;
+  CHECK_STATUS(create_with(&s, (fake_plan){.no_driver = 1}, 0, 1), ABUT_ERROR_DEVICE);
+  CHECK(strstr(abut_error_message(), "no CUDA driver"));
+  CHECK_STATUS(create_with(&s, (fake_plan){.no_devices = 1}, 0, 1), ABUT_ERROR_DEVICE);
+  CHECK(strstr(abut_error_message(), "no CUDA device"));
+  CHECK_STATUS(create_with(&s, (fake_plan){0}, 2, 1), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "device_id 2"));
+  CHECK_STATUS(create_with(&s, (fake_plan){0}, 1, 1), ABUT_OK);
+  CHECK_STATUS(create_with(&s, (fake_plan){0}, 0, 1000000), ABUT_ERROR_MEMORY);
+  CHECK(strstr(abut_error_message(), "GiB"));
+  scene_free(&s);
+}
+
+/* Everything a user does, with call number fail_at failing. Returns the number of calls. */
+static int64_t fail_once(const scene *s, int64_t fail_at, int sticky, int no_loops, int *reported) {
+  abut_options o = test_options(1);
+  outcome out;
+  abut_batch *b = NULL;
+  o.device = ABUT_DEVICE_CUDA;
+  outcome_create(&out, s, &o, 1);
+  fake_use((fake_plan){.fail_at = fail_at, .sticky = sticky, .no_loops = no_loops});
+  abut_status status = abut_batch_create(s->model, &o, &b);
+  *reported = status != ABUT_OK;
+  if (b) {
+    outcome_go(&out, b);
+    *reported |= out.forward != ABUT_OK || out.reverse != ABUT_OK;
+    if (*reported) { /* a lost batch says so from then on */
+      abut_status later = abut_rollout(b, &out.r.args, NULL, NULL, NULL);
+      CHECK(later == ABUT_ERROR_DEVICE);
+      CHECK(strstr(abut_error_message(), "the batch is lost"));
+    }
+  }
+  int64_t used = fake_calls();
+  abut_batch_destroy(b);
+  if (fake_live_objects() != 0)
+    test_fail(__FILE__, __LINE__, "call %lld (%s): %lld objects leak", (long long)fail_at, fake_failed_call(),
+              (long long)fake_live_objects());
+  outcome_free(&out);
+  return used;
+}
+
+TEST(each_failing_call_is_reported_and_leaks_nothing) {
+  scene s;
+  int reported;
+  if (!scene_load("scenes/incline.abut", &s)) return;
+  team_use((team_plan){TEAM_FIBRES, 9, -1});
+  for (int sticky = 0; sticky < 2; sticky++) {
+    int64_t calls = fail_once(&s, 0, sticky, 0, &reported);
+    CHECK(!reported && calls > 50);
+    int64_t stride = test_quick() ? 7 : 1;
+    for (int64_t i = 1; i <= calls; i += stride) {
+      fail_once(&s, i, sticky, 0, &reported);
+      if (!reported && strcmp(fake_failed_call(), "cudaFree"))
+        test_fail(__FILE__, __LINE__, "call %lld (%s) failed and nobody said so", (long long)i,
+                  fake_failed_call());
+    }
+  }
+  scene_free(&s);
+}
+
+/* A driver without conditional nodes: the host repeats rounds instead. */
+TEST(old_drivers_run_unrolled) {
+  scene s;
+  int reported;
+  if (!scene_load("scenes/incline.abut", &s)) return;
+  fail_once(&s, 0, 0, 1, &reported);
+  CHECK(!reported);
+  scene_free(&s);
+}
