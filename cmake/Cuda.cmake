@@ -1,10 +1,11 @@
-# Cuda.cmake: compiles every kernel body with nvcc, once per architecture and real type. A warning or a register spill
-# fails the build. nvcc is called directly, so that CMake needs no CUDA language where there is none.
+# Cuda.cmake: compiles the kernels with nvcc, once per real type and team, for every architecture and as PTX for later
+# ones. A warning or a register spill fails the build. nvcc is called directly, so that CMake needs no CUDA language
+# where there is none. Sets cuda_objects; defines ABUT_HAVE_CUDA for the library's host code.
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
-set(cuda_architectures sm_80 sm_90 sm_120)
+set(ABUT_CUDA_ARCHITECTURES 80 90 100 120 CACHE STRING "GPU architectures; the first one also as PTX")
 set(cuda_flags -std=c++17 -O3 -Werror all-warnings -Xptxas -warn-spills -Xptxas -Werror -Xptxas -v
-               -Xcompiler -fno-threadsafe-statics,-fno-exceptions
+               -Xcompiler -fPIC,-fno-threadsafe-statics,-fno-exceptions
                -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
 if(ABUT_STRICT)
   list(APPEND cuda_flags -fmad=false -DABUT_STRICT)
@@ -26,27 +27,40 @@ find_path(ABUT_CUDA_INCLUDE cuda_runtime_api.h PATHS $ENV{CUDA_PATH}/include $EN
           /usr/local/cuda/include)
 mark_as_advanced(ABUT_CUDA_INCLUDE)
 
+set(cuda_objects "")
 if(NVCC AND cuda_source)
   execute_process(COMMAND ${NVCC} --list-gpu-code OUTPUT_VARIABLE known_architectures)
-  foreach(architecture IN LISTS cuda_architectures)
-    if(NOT known_architectures MATCHES "${architecture}\n")
-      message(WARNING "${NVCC} does not know ${architecture}: kernels are not compiled for it")
+  list(GET ABUT_CUDA_ARCHITECTURES 0 first)
+  set(codes -gencode arch=compute_${first},code=compute_${first})
+  foreach(architecture IN LISTS ABUT_CUDA_ARCHITECTURES)
+    if(NOT known_architectures MATCHES "sm_${architecture}\n")
+      message(WARNING "${NVCC} does not know sm_${architecture}: kernels are not compiled for it")
       continue()
     endif()
-    foreach(bits 64 32)
-      set(cubin ${PROJECT_BINARY_DIR}/cuda/${architecture}_f${bits}.cubin)
+    list(APPEND codes -gencode arch=compute_${architecture},code=sm_${architecture})
+  endforeach()
+  foreach(bits 64 32)
+    foreach(team 32 1)
+      set(object ${PROJECT_BINARY_DIR}/cuda/f${bits}_team${team}.o)
       add_custom_command(
-        OUTPUT ${cubin}
+        OUTPUT ${object}
         COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
-        COMMAND ${CMAKE_COMMAND} -DREPORT=${cubin}.report -P ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake --
-                ${NVCC} -cubin -arch=${architecture} -DABUT_REAL=${bits} ${cuda_flags} -MD -MF ${cubin}.d -o ${cubin}
+        COMMAND ${CMAKE_COMMAND} -DREPORT=${object}.report -P ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake --
+                ${NVCC} -c ${codes} -DABUT_REAL=${bits} -DABUT_TEAM=${team} ${cuda_flags} -MD -MF ${object}.d -o ${object}
                 ${cuda_source}
         DEPENDS ${cuda_source} ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake
-        DEPFILE ${cubin}.d
-        COMMENT "Compiling f${bits} kernels for ${architecture}"
+        DEPFILE ${object}.d
+        COMMENT "Compiling f${bits} kernels for GPUs, ${team} thread(s) per environment"
         VERBATIM)
-      list(APPEND cubins ${cubin})
+      list(APPEND cuda_objects ${object})
     endforeach()
   endforeach()
-  add_custom_target(abut_cuda ALL DEPENDS ${cubins})
+  add_custom_target(abut_cuda ALL DEPENDS ${cuda_objects})
+  get_filename_component(cuda_root ${NVCC} REALPATH)
+  get_filename_component(cuda_root ${cuda_root}/../.. ABSOLUTE)
+  find_library(ABUT_CUDART cudart_static PATHS ${cuda_root}/lib64 ${cuda_root}/lib ${cuda_root}/targets/x86_64-linux/lib
+               REQUIRED NO_DEFAULT_PATH)
+  mark_as_advanced(ABUT_CUDART)
+  # a static runtime: where there is no driver, it says so, and the CPU goes on
+  target_link_libraries(abut_dependencies INTERFACE ${ABUT_CUDART} ${CMAKE_DL_LIBS} rt)
 endif()

@@ -1,5 +1,6 @@
 /* test_gradient.c: cotangents of whole scenes against differences, and what the reverse pass promises its
  * caller. */
+#include "batch.h"
 #include "gradient.h"
 #include "test.h"
 
@@ -208,6 +209,30 @@ TEST(recording_changes_no_forward_bit) {
     adjoint_free(&a);
     problem_free(&p);
   }
+}
+
+/* Environments meet in other lane groups than in the rollout, with more pairs perhaps than fit: nothing is
+ * left out. */
+TEST(reverse_grows_its_lists) {
+  problem p;
+  adjoint a, b;
+  array cot[COT_COUNT], again[COT_COUNT];
+  REQUIRE(case_adjoint(&cases[2], test_options(1), 5, &p, &a));
+  REQUIRE(adjoint_create(&b, &p, p.options, 5));
+  spread(&a, &p, 5, cot);
+  spread(&b, &p, 5, again);
+  CHECK(adjoint_go(&a, &p));
+  int32_t enough = a.batch->nslot;
+  a.batch->nslot = 1; /* of its lane groups: */
+  CHECK_STATUS(batch_use_kernels(a.batch, a.batch->kernels), ABUT_OK);
+  CHECK_STATUS(abut_rollout_vjp(a.batch, &b.args, NULL, NULL), ABUT_OK);
+  CHECK(enough > 1 && a.batch->nslot > 1);
+  for (int64_t e = 0; e < 5; e++) check_same("grown", &a, e, &b, e);
+  free_all(cot, COT_COUNT);
+  free_all(again, COT_COUNT);
+  adjoint_free(&a);
+  adjoint_free(&b);
+  problem_free(&p);
 }
 
 TEST(reverse_twice_gives_the_same_bits) {

@@ -44,6 +44,16 @@ static int run(const test_case *test) {
   return failures == 0;
 }
 
+/* Every test that starts from the defaults can be run on a GPU: ABUT_TEST_DEVICE=cuda (tools/gpu.sh). */
+abut_options __real_abut_default_options(void);
+abut_options __wrap_abut_default_options(void);
+abut_options __wrap_abut_default_options(void) {
+  abut_options o = __real_abut_default_options();
+  const char *device = getenv("ABUT_TEST_DEVICE");
+  if (device && !strcmp(device, "cuda")) o.device = ABUT_DEVICE_CUDA;
+  return o;
+}
+
 int main(int argc, char **argv) {
   const char *filter = argc > 1 ? argv[1] : "";
   int passed = 0, failed = 0;

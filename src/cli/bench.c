@@ -2,7 +2,7 @@
  *
  * Step lines run 1,024 environments through the public API. A scene first settles for 2 s, then runs 50 steps
  * in its regime; from a snapshot of that moment the same 50 steps are timed five times, and the median
- * counts. */
+ * counts. On a GPU they are run with 1 to 65,536 environments, and end in .cuda.n<envs>. */
 #include "array.h"
 #include "bench_fma.h"
 #include "ctrl.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ENVIRONMENTS = 1024, STEPS = 50, REPETITIONS = 5, NAME_SIZE = 96 };
+enum { ENVIRONMENTS = 1024, /* on the CPU */ STEPS = 50, REPETITIONS = 5, NAME_SIZE = 96 };
 static const double TIMESTEP = 0.01, SETTLE_TIME = 2.0, FRICTION = 0.5; /* s, s, - */
 
 typedef struct regime {
@@ -32,8 +32,12 @@ static const regime step_lines[] = {
 static const regime reverse_lines[] = {{"stack5", "rest", 0, 0}, {"ant_box", "random", 0, 1}};
 static const regime scaling_line = {"ant_box", "random", 0, 1};
 
+static const int64_t sweep[] = {1, 256, 1024, 2048, 8192, 65536};
+
 typedef struct bench {
   const cli_options *options;
+  int64_t envs;
+  char suffix[32]; /* of the names of lines */
   json_writer json;
   progress bar;
 } bench;
@@ -85,8 +89,8 @@ static void scene_path(const bench *in, const char *scene, char path[512]) {
 
 static abut_options step_options(const bench *in, int threads) {
   abut_options out = abut_default_options();
-  out.device = ABUT_DEVICE_CPU;
-  out.nenv = ENVIRONMENTS;
+  out.device = in->options->device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
+  out.nenv = in->envs;
   out.threads = threads;
   out.dtype = in->options->dtype;
   out.timestep = TIMESTEP;
@@ -114,6 +118,7 @@ static int settle(fixture *out, const abut_options *options) {
   abut_rollout_args args = abut_default_rollout_args();
   args.nstep = (int64_t)(SETTLE_TIME / TIMESTEP + 0.5);
   single.nenv = 1;
+  single.device = ABUT_DEVICE_CPU;
   int code = array_create(&qpos, "qpos", options->dtype, 2, (int64_t[]){1, out->job.sizes.nq});
   if (code == CLI_OK)
     code = array_create(&qvel, "qvel", options->dtype, 2, (int64_t[]){1, out->job.sizes.nv});
@@ -128,10 +133,10 @@ static int settle(fixture *out, const abut_options *options) {
   return code;
 }
 
-static int make_ctrl(fixture *out) {
+static int make_ctrl(fixture *out, int64_t envs) {
   ctrl controls;
   const char *source = out->regime->random ? "random" : "zero";
-  int code = ctrl_open(&controls, out->job.model, source, 1, ENVIRONMENTS, STEPS);
+  int code = ctrl_open(&controls, out->job.model, source, 1, envs, STEPS);
   if (code == CLI_OK && controls.nu)
     code = array_create(&out->ctrl, "controls", out->job.options.dtype, 3,
                         (int64_t[]){controls.envs, controls.steps, controls.nu});
@@ -150,7 +155,7 @@ static int fixture_open(fixture *out, bench *in, const regime *chosen, int threa
   int code = job_load(&out->job, path, in->options);
   if (code == CLI_OK) code = job_create(&out->job, &options, recorded, 0);
   if (code == CLI_OK) code = settle(out, &options);
-  if (code == CLI_OK) code = make_ctrl(out);
+  if (code == CLI_OK) code = make_ctrl(out, in->envs);
   if (code == CLI_OK) code = run_steps(out, 0, NULL);
   if (code == CLI_OK && abut_batch_snapshot(out->job.batch, &out->snapshot) != ABUT_OK)
     code = cli_library_error();
@@ -181,8 +186,8 @@ static int time_steps(fixture *in, double *seconds, abut_rollout_result *result)
 
 static int run_step_line(bench *in, const regime *line) {
   char name[NAME_SIZE], unconverged[NAME_SIZE + 16];
-  snprintf(name, sizeof name, "step.%s.%s.%s", line->scene, line->name,
-           cli_choice("dtype", in->options->dtype));
+  snprintf(name, sizeof name, "step.%s.%s.%s%s", line->scene, line->name,
+           cli_choice("dtype", in->options->dtype), in->suffix);
   snprintf(unconverged, sizeof unconverged, "unconverged.%s", name);
   if (!wanted(in, name) && !wanted(in, unconverged)) return CLI_OK;
   fixture at;
@@ -191,8 +196,13 @@ static int run_step_line(bench *in, const regime *line) {
   int code = fixture_open(&at, in, line, 1, 1);
   if (code == CLI_OK) code = time_steps(&at, &seconds, &result);
   if (code == CLI_OK) {
-    const double env_steps = (double)ENVIRONMENTS * STEPS;
+    const double env_steps = (double)in->envs * STEPS;
     print_line(in, name, env_steps / seconds, "env-steps/s");
+    if (in->suffix[0]) {
+      char batched[NAME_SIZE + 16];
+      snprintf(batched, sizeof batched, "batched.%s", name);
+      print_line(in, batched, 1e3 * seconds / STEPS, "ms/step");
+    }
     print_line(in, unconverged, (double)result.unconverged_steps / env_steps, "1");
   }
   fixture_close(&at);
@@ -216,7 +226,7 @@ static int time_ratio(fixture *in, const array *cotangent, array *gradient, doub
 
 static int run_reverse_line(bench *in, const regime *line) {
   char name[NAME_SIZE];
-  snprintf(name, sizeof name, "reverse_over_forward.%s.%s", line->scene, line->name);
+  snprintf(name, sizeof name, "reverse_over_forward.%s.%s%s", line->scene, line->name, in->suffix);
   if (!wanted(in, name)) return CLI_OK;
   fixture at;
   array cotangent = {0}, gradient = {0};
@@ -224,10 +234,10 @@ static int run_reverse_line(bench *in, const regime *line) {
   int code = fixture_open(&at, in, line, 1, STEPS);
   int64_t nv = at.job.sizes.nv;
   if (code == CLI_OK)
-    code = array_create(&cotangent, "cotangents", in->options->dtype, 3,
-                        (int64_t[]){ENVIRONMENTS, STEPS + 1, nv});
+    code =
+        array_create(&cotangent, "cotangents", in->options->dtype, 3, (int64_t[]){in->envs, STEPS + 1, nv});
   if (code == CLI_OK)
-    code = array_create(&gradient, "gradient", in->options->dtype, 2, (int64_t[]){ENVIRONMENTS, nv});
+    code = array_create(&gradient, "gradient", in->options->dtype, 2, (int64_t[]){in->envs, nv});
   for (int64_t i = 0; code == CLI_OK && i < cotangent.count; i++)
     array_set(&cotangent, i, i / nv % (STEPS + 1) == STEPS);
   for (int i = -1; code == CLI_OK && i < REPETITIONS;
@@ -244,8 +254,9 @@ static int run_reverse_line(bench *in, const regime *line) {
 }
 
 static int run_memory_line(bench *in) {
-  if (!wanted(in, "bytes_per_env.ant_box")) return CLI_OK;
-  char path[512];
+  char path[512], name[NAME_SIZE];
+  snprintf(name, sizeof name, "bytes_per_env.ant_box%s", in->suffix);
+  if (!wanted(in, name)) return CLI_OK;
   job work;
   int64_t bytes, total;
   abut_options options = step_options(in, 1);
@@ -253,7 +264,7 @@ static int run_memory_line(bench *in) {
   int code = job_load(&work, path, in->options);
   if (code == CLI_OK && abut_batch_memory(work.model, &options, 1, &bytes, &total) != ABUT_OK)
     code = cli_library_error();
-  if (code == CLI_OK) print_line(in, "bytes_per_env.ant_box", (double)bytes, "B");
+  if (code == CLI_OK) print_line(in, name, (double)bytes, "B");
   job_close(&work);
   return code;
 }
@@ -286,19 +297,39 @@ static void run_plane_lines(bench *in) {
       print_line(in, lines[i].name, abut_bench_plane(lines[i].which, lines[i].dtype), "ns");
 }
 
+/* Lines whose number of environments is in->envs. */
+static int run_batch_lines(bench *in) {
+  int code = CLI_OK;
+  for (size_t i = 0; code == CLI_OK && i < sizeof step_lines / sizeof *step_lines; i++)
+    code = run_step_line(in, &step_lines[i]);
+  for (size_t i = 0; code == CLI_OK && i < sizeof reverse_lines / sizeof *reverse_lines; i++)
+    code = run_reverse_line(in, &reverse_lines[i]);
+  return code == CLI_OK ? run_memory_line(in) : code;
+}
+
+static int run_gpu_lines(bench *in) {
+  int code = CLI_OK;
+  for (size_t i = 0; code == CLI_OK && i < sizeof sweep / sizeof *sweep; i++) {
+    in->envs = sweep[i];
+    snprintf(in->suffix, sizeof in->suffix, ".cuda.n%lld", (long long)in->envs);
+    code = run_batch_lines(in);
+  }
+  return code;
+}
+
 int cli_bench(const cli_options *options) {
-  bench run = {.options = options, .json = {.stream = stdout}};
+  bench run = {.options = options, .envs = ENVIRONMENTS, .json = {.stream = stdout}};
   int code = CLI_OK;
   progress_begin(&run.bar, "bench");
   if (options->json) emit_open(&run.json, NULL, '[');
   print_line(&run, "calibration.fma.f32", bench_fma(), "GFLOP/s");
-  run_plane_lines(&run);
-  for (size_t i = 0; code == CLI_OK && i < sizeof step_lines / sizeof *step_lines; i++)
-    code = run_step_line(&run, &step_lines[i]);
-  for (size_t i = 0; code == CLI_OK && i < sizeof reverse_lines / sizeof *reverse_lines; i++)
-    code = run_reverse_line(&run, &reverse_lines[i]);
-  if (code == CLI_OK) code = run_memory_line(&run);
-  if (code == CLI_OK) code = run_scaling_line(&run);
+  if (options->device == ABUT_DEVICE_CUDA) {
+    code = run_gpu_lines(&run);
+  } else {
+    run_plane_lines(&run);
+    code = run_batch_lines(&run);
+    if (code == CLI_OK) code = run_scaling_line(&run);
+  }
   progress_end(&run.bar);
   if (options->json) {
     emit_close(&run.json, ']');

@@ -74,6 +74,7 @@ int job_create(job *out, const abut_options *options, int64_t nstep, double extr
     needed = (double)total;
   }
   needed += extra;
+  if (options->device == ABUT_DEVICE_CUDA) needed = extra; /* the rest is on the device, which knows itself */
   if (needed > available)
     return cli_error("%lld environment%s %.1f GiB, %.1f GiB available", (long long)options->nenv,
                      options->nenv == 1 ? " needs" : "s need", needed / 0x1p30, available / 0x1p30);

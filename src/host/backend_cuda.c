@@ -239,10 +239,19 @@ static void cuda_release(const abut_batch *b, void *memory) {
   cudaFree(memory);
 }
 
+/* Loads every kernel: a capture must not be the first to ask for one. */
+static abut_status load_kernels(abut_batch *b) {
+  cuda_device *c = b->cuda;
+  struct cudaFuncAttributes attributes;
+  const void *const *stages = cuda_stages(b->options.dtype, team_of(b));
+  for (int i = 0; i < STAGE_COUNT; i++) CK(cudaFuncGetAttributes(&attributes, stages[i]));
+  CK(cudaFuncGetAttributes(&attributes, cuda_again()));
+  return ABUT_OK;
+}
+
 static abut_status open_memory(abut_batch *b) {
   cuda_device *c = b->cuda;
   size_t bytes = cuda_layout(b, team_of(b), NULL, &c->at), free_bytes, total;
-  ABUT_TRY(use_device(b));
   CK(cudaMemGetInfo(&free_bytes, &total));
   if (bytes > free_bytes)
     return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s %.1f GiB, device %d has %.1f GiB free",
@@ -267,6 +276,8 @@ static abut_status cuda_open(abut_batch *b) {
   cudaDriverGetVersion(&driver);
   c->loops = driver >= LOOPS_SINCE;
   c->host_newer = 1;
+  ABUT_TRY(use_device(b));
+  ABUT_TRY(load_kernels(b));
   return open_memory(b);
 }
 
@@ -349,9 +360,10 @@ static abut_status unstage_arrays(cuda_device *c, program_io *io, caller_array *
 /* Reads the counters while the device works, and passes a stop on. */
 static abut_status watch(abut_batch *b, const program_io *io, program_report report) {
   cuda_device *c = b->cuda;
-  const struct timespec pause = {0, 100 * 1000 * 1000};
-  cudaError_t state;
-  while (report.progress && (state = cudaStreamQuery(c->stream)) == cudaErrorNotReady) {
+  const struct timespec pause = {0, 200 * 1000}; /* short, for short rollouts; told every 500th time */
+  for (int i = 0; report.progress && cudaStreamQuery(c->stream) == cudaErrorNotReady; i++) {
+    nanosleep(&pause, NULL);
+    if (i % 500 != 499) continue;
     CK(cudaMemcpyAsync(c->watched, c->at.io, sizeof *c->watched, cudaMemcpyDefault, c->watch));
     CK(cudaStreamSynchronize(c->watch));
     if (program_reports(report, io, c->watched->steps)) {
@@ -361,7 +373,6 @@ static abut_status watch(abut_batch *b, const program_io *io, program_report rep
       CK(cudaStreamSynchronize(c->watch));
       break;
     }
-    nanosleep(&pause, NULL);
   }
   CK(cudaStreamSynchronize(c->stream));
   return ABUT_OK;

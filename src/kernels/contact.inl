@@ -370,6 +370,11 @@ FN void contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
                             int all_on, int exact) {
   contact_frame c = contact_at(k, w, pair_id, W(xpos), W(xmat), kind);
   contact_sum sum = contact_zero();
+  struct {
+    int all_on, exact;
+    mask on;
+  } later = {all_on, exact, on}; /* not in registers until then */
+  IN_MEMORY(&later);
   plane_state p = c.pair->halfspace ? halfspace_plane(c.pair, get_vec(&AT(SLOT_AT(s, plane), 3)))
                                     : get_plane(SLOT_AT(s, plane));
   IN_MEMORY(&sum);
@@ -382,9 +387,9 @@ FN void contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
   AT(SLOT_AT(s, noise), 1) = zero();
   AT(SLOT_AT(s, energy), 0) = sel(on, sum.value, zero());
   real weight = AT(SLOT_AT(s, plane_t), 6);
-  mask rubs = mask_and(on, gt(weight, zero()));
+  mask rubs = mask_and(later.on, gt(weight, zero()));
   if (any(rubs))
-    contact_friction(k, &c, w, slots, s, on, exact, &sum);
+    contact_friction(k, &c, w, slots, s, later.on, later.exact, &sum);
   else
     for (int i = 0; i < 45; i++) AT(SLOT_AT(s, motion_rows), i) = zero();
   for (int j = 0; j < 2; j++) {
@@ -397,16 +402,16 @@ FN void contact_evaluate_as(int kind, const step_params *k, real *w, real *slots
   put_mat(&AT(SLOT_AT(s, block), 60), sum.block.vw);
   put_mat(&AT(SLOT_AT(s, block), 69), sum.block.vv);
   put_row(SLOT_AT(s, pull), sum.pull);
-  if (!all_on) {
-    put_sel(SLOT_AT(s, force), 6, on);
-    put_sel(SLOT_AT(s, phi), 18, on);
-    put_sel(SLOT_AT(s, block), 78, on);
-    put_sel(SLOT_AT(s, pull), 12, on);
+  if (!later.all_on) {
+    put_sel(SLOT_AT(s, force), 6, later.on);
+    put_sel(SLOT_AT(s, phi), 18, later.on);
+    put_sel(SLOT_AT(s, block), 78, later.on);
+    put_sel(SLOT_AT(s, pull), 12, later.on);
   }
   real size = contact_size(k, &c, p.c);
-  AT(SLOT_AT(s, noise), 0) = sel(on, size * max_abs(sum.force[0]), zero());
+  AT(SLOT_AT(s, noise), 0) = sel(later.on, size * max_abs(sum.force[0]), zero());
   AT(SLOT_AT(s, residual), 0) = sum.residual;
-  AT(SLOT_AT(s, value), 0) = sel(on, sum.value, zero());
+  AT(SLOT_AT(s, value), 0) = sel(later.on, sum.value, zero());
 }
 KERNEL void contact_evaluate(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
                              int all_on, int exact) {

@@ -168,43 +168,46 @@ KERNEL void stage_evaluate_open(const step_params *k, lane_group *g, program_io 
 }
 
 /* Adds what a pair's evaluation left in its slot to the environment's sums. */
-FN void pair_gather(const step_params *k, real *w, const real *slots, int s, int pair, mask on) {
+FN void pair_gather(const step_params *k, lane_group *g, int s) {
+  STAGE_LOCALS
   if (LEADER) {
+    mask on = mask_from_bits(g->slot_on[s] & g->live);
     real residual = AT(W(residual), 0);
     AT(W(energy), 0) = AT(W(energy), 0) + AT(SLOT_AT(s, value), 0);
     AT(W(noise), 0) = AT(W(noise), 0) + AT(SLOT_AT(s, noise), 1) + AT(SLOT_AT(s, noise), 0);
     AT(W(residual), 0) = sel(on, rmax(residual, AT(SLOT_AT(s, residual), 0)), residual);
   }
-  gather_slot(k, w, slots, s, pair);
-  cross_slot(k, w, slots, s, pair);
+  gather_slot(k, w, slots, s, g->slot_pair[s]);
+  cross_slot(k, w, slots, s, g->slot_pair[s]);
 }
 
-/* Second: every pair's energy, forces and blocks; then their sums, in the order of slots. One thread alone
- * adds a pair at once, while it is in the cache. */
-KERNEL void stage_evaluate_pairs(const step_params *k, lane_group *g, program_io *io) {
+/* Slot i in order, at the iterate; again where the plane had to be solved to the end. */
+FN void pair_evaluate(const step_params *k, lane_group *g, int i, int exact) {
   STAGE_LOCALS
+  int s = g->order[i], pair = g->slot_pair[s], all_on = (g->live & ~g->slot_on[s]) == 0;
+  mask on = mask_from_bits(g->slot_on[s] & g->live), loose = k->nested ? on : mask_none();
+  for (int round = 0; round < 2; round++) {
+    if (any(loose)) contact_polish(k, w, slots, s, pair, loose, W(xpos), W(xmat));
+    contact_evaluate(k, w, slots, s, pair, on, all_on, exact);
+    loose = exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
+    if (!any(loose)) break;
+  }
+}
+
+/* Second: every pair's energy, forces and blocks; then their sums, in the order of slots. A CPU adds a pair
+ * at once, while it is in the cache. */
+KERNEL void stage_evaluate_pairs(const step_params *k, lane_group *g, program_io *io) {
   TEAM_FOR(i, g->nslot) {
-    int s = g->order[i], pair = g->slot_pair[s], all_on = (g->live & ~g->slot_on[s]) == 0;
-    mask on = mask_from_bits(g->slot_on[s] & g->live), loose = k->nested ? on : mask_none();
-    if (!(g->slot_on[s] & g->live)) continue;
-    for (int round = 0; round < 2; round++) { /* again where the plane had to be solved to the end */
-      if (any(loose)) contact_polish(k, w, slots, s, pair, loose, W(xpos), W(xmat));
-      IN_MEMORY(g);
-      contact_evaluate(k, w, slots, s, pair, on, all_on, io->exact);
-      IN_MEMORY(g);
-      loose = io->exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
-      if (!any(loose)) break;
-    }
-    IN_MEMORY(w);
-    if (ABUT_TEAM == 1) pair_gather(k, w, slots, s, pair, on);
+    uint32_t on = g->slot_on[g->order[i]] & g->live;
+    if (!on) continue;
+    pair_evaluate(k, g, i, io->exact);
+    IN_MEMORY(g);
+    if (GATHER_AT_ONCE) pair_gather(k, g, g->order[i]);
   }
-  if (ABUT_TEAM == 1) return;
+  if (GATHER_AT_ONCE) return;
   TEAM_SYNC();
-  for (int i = 0; i < g->nslot; i++) {
-    int s = g->order[i];
-    uint32_t on = g->slot_on[s] & g->live;
-    if (on) pair_gather(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
-  }
+  for (int i = 0; i < g->nslot; i++)
+    if (g->slot_on[g->order[i]] & g->live) pair_gather(k, g, g->order[i]);
 }
 
 /* Third: joints, then the generalised gradient and Hessian from the bodies' sums. Sets g->converged, and

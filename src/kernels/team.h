@@ -30,6 +30,12 @@ void team_sync(void);
 #define TEAM_SYNC() team_sync()
 #endif
 
+#ifdef __CUDACC__
+#define GATHER_AT_ONCE 0
+#else
+#define GATHER_AT_ONCE (ABUT_TEAM == 1)
+#endif
+
 #define TEAM_FOR(i, n) for (int i = TEAM_RANK; i < (n); i += ABUT_TEAM)
 #define OWNED(i) (ABUT_TEAM == 1 || (i) % ABUT_TEAM == TEAM_RANK)
 #define LEADER (TEAM_RANK == 0)
