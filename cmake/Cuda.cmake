@@ -28,17 +28,19 @@ find_path(ABUT_CUDA_INCLUDE cuda_runtime_api.h PATHS $ENV{CUDA_PATH}/include $EN
 mark_as_advanced(ABUT_CUDA_INCLUDE)
 
 set(cuda_objects "")
+add_library(abut_cuda_runtime INTERFACE) # what the objects need
 if(NVCC AND cuda_source)
   execute_process(COMMAND ${NVCC} --list-gpu-code OUTPUT_VARIABLE known_architectures)
   list(GET ABUT_CUDA_ARCHITECTURES 0 first)
-  set(codes -gencode arch=compute_${first},code=compute_${first})
+  set(codes compute_${first}) # one intermediate code for all: nothing here needs a later one
   foreach(architecture IN LISTS ABUT_CUDA_ARCHITECTURES)
     if(NOT known_architectures MATCHES "sm_${architecture}\n")
       message(WARNING "${NVCC} does not know sm_${architecture}: kernels are not compiled for it")
       continue()
     endif()
-    list(APPEND codes -gencode arch=compute_${architecture},code=sm_${architecture})
+    list(APPEND codes sm_${architecture})
   endforeach()
+  list(JOIN codes "," codes)
   foreach(bits 64 32)
     foreach(team 32 1)
       set(object ${PROJECT_BINARY_DIR}/cuda/f${bits}_team${team}.o)
@@ -46,7 +48,7 @@ if(NVCC AND cuda_source)
         OUTPUT ${object}
         COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
         COMMAND ${CMAKE_COMMAND} -DREPORT=${object}.report -P ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake --
-                ${NVCC} -c ${codes} -DABUT_REAL=${bits} -DABUT_TEAM=${team} ${cuda_flags} -MD -MF ${object}.d -o ${object}
+                ${NVCC} -c -gencode "arch=compute_${first},code=[${codes}]" -DABUT_REAL=${bits} -DABUT_TEAM=${team} ${cuda_flags} -MD -MF ${object}.d -o ${object}
                 ${cuda_source}
         DEPENDS ${cuda_source} ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake
         DEPFILE ${object}.d
@@ -62,5 +64,5 @@ if(NVCC AND cuda_source)
                REQUIRED NO_DEFAULT_PATH)
   mark_as_advanced(ABUT_CUDART)
   # a static runtime: where there is no driver, it says so, and the CPU goes on
-  target_link_libraries(abut_dependencies INTERFACE ${ABUT_CUDART} ${CMAKE_DL_LIBS} rt)
+  target_link_libraries(abut_cuda_runtime INTERFACE ${ABUT_CUDART} ${CMAKE_DL_LIBS} rt)
 endif()
