@@ -76,6 +76,8 @@ TEST(obj_bad) {
   refuse("inf.obj", "v 0 1e999 0\n", "line 1: a vertex has coordinate inf");
   refuse("zero.obj", "v 0 0 0\nv 0 0 1\nv 0 1 0\nf 0 1 2\n", "line 4: a face has vertex 0 of 3");
   refuse("beyond.obj", "v 0 0 0\nv 0 0 1\nv 0 1 0\nf 1 2 4\n", "line 4: a face has vertex 4 of 3");
+  refuse("continued.obj", "v 0 0 0\nv 0 0 1\nv 0 1 0\n# \\\nv 1 1 1\nf 1 2 4\n",
+         "line 6: a face has vertex 4 of 3");
   refuse("before.obj", "v 0 0 0\nv 0 0 1\nv 0 1 0\nf 1 2 -4\n", "line 4: a face has vertex -4 of 3");
   refuse("huge.obj", "v 0 0 0\nf 1 1 99999999999999999999999\n", "line 2: a face has vertex");
   refuse("two.obj", "v 0 0 0\nv 0 0 1\nf 1 2\n", "line 3: a face needs three corners, has 2");

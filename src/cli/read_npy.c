@@ -129,14 +129,11 @@ static int check_finite(const char *path, const npy_header *header, const double
   return CLI_OK;
 }
 
-int read_npy(const char *path, int64_t shape[3], double **data) {
+int read_npy_stream(const char *path, FILE *file, int64_t shape[3], double **data) {
   npy_header header = {0};
-  FILE *file = fopen(path, "rb");
-  if (!file) return cli_error("%s: %s", path, strerror(errno));
   *data = NULL;
   int code = read_header(path, file, &header);
   if (code == CLI_OK) code = read_data(path, file, &header, data);
-  fclose(file);
   if (code == CLI_OK) code = check_finite(path, &header, *data);
   if (code == CLI_OK) {
     memcpy(shape, header.shape, sizeof header.shape);
@@ -144,5 +141,13 @@ int read_npy(const char *path, int64_t shape[3], double **data) {
     free(*data);
     *data = NULL;
   }
+  return code;
+}
+
+int read_npy(const char *path, int64_t shape[3], double **data) {
+  FILE *file = fopen(path, "rb");
+  if (!file) return cli_error("%s: %s", path, strerror(errno));
+  int code = read_npy_stream(path, file, shape, data);
+  fclose(file);
   return code;
 }

@@ -33,7 +33,7 @@ typedef struct reader {
   int64_t line; /* from 1 */
   abut_mesh mesh;
   int64_t point_capacity, face_capacity;
-  int64_t vertices; /* OBJ: of the whole file, to which an index may refer */
+  int64_t farthest, farthest_line; /* OBJ: the largest index, which may refer to a vertex that comes later */
 } reader;
 
 static abut_status no_memory(const reader *r) {
@@ -159,8 +159,13 @@ static abut_status take_vector(const reader *r, char **at, double p[3]) {
 
 /* ---------------------------------------------------------------------------------------- OBJ */
 
+static abut_status no_vertex(const reader *r, int64_t line, int64_t index) {
+  return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: a face has vertex %lld of %lld", r->path,
+                   (long long)line, (long long)index, (long long)r->mesh.npoint);
+}
+
 /* One corner of a face: v, v/t, v//n or v/t/n; v counts from 1, or from the last vertex down. */
-static abut_status take_corner(const reader *r, char **at, int32_t *corner) {
+static abut_status take_corner(reader *r, char **at, int32_t *corner) {
   char *end, *start = *at;
   long long index = strtoll(start, &end, 10);
   while (end != start && *end && !isspace((unsigned char)*end) && strchr("/-+0123456789", *end)) end++;
@@ -168,9 +173,8 @@ static abut_status take_corner(const reader *r, char **at, int32_t *corner) {
     return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: '%.20s' is not a corner of a face", r->path,
                      (long long)r->line, start);
   long long vertex = index < 0 ? r->mesh.npoint + index : index - 1;
-  if (vertex < 0 || vertex >= r->vertices)
-    return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: a face has vertex %lld of %lld", r->path,
-                     (long long)r->line, index, (long long)r->vertices);
+  if (vertex < 0 || vertex >= MOST) return no_vertex(r, r->line, index);
+  if (index > r->farthest) r->farthest = index, r->farthest_line = r->line;
   *corner = (int32_t)vertex;
   *at = end;
   return ABUT_OK;
@@ -192,19 +196,7 @@ static abut_status read_face(reader *r, char *at) {
   return ABUT_OK;
 }
 
-/* Vertices of the whole text: an index may refer to one that comes later. */
-static int64_t count_vertices(const char *text) {
-  int64_t count = 0;
-  int at_start = 1;
-  for (const char *c = text; *c; c++) {
-    if (at_start && c[0] == 'v' && (c[1] == ' ' || c[1] == '\t')) count++;
-    at_start = *c == '\n' || (at_start && (*c == ' ' || *c == '\t'));
-  }
-  return count < MOST ? count : MOST;
-}
-
 static abut_status read_obj(reader *r, char *text) {
-  r->vertices = count_vertices(text);
   char *at = text;
   for (char *line; (line = next_line(r, &at));) {
     double p[3];
@@ -216,6 +208,7 @@ static abut_status read_obj(reader *r, char *text) {
     }
   }
   if (r->mesh.npoint == 0) return abut_fail(ABUT_ERROR_FILE, "'%s' has no vertices", r->path);
+  if (r->farthest > r->mesh.npoint) return no_vertex(r, r->farthest_line, r->farthest);
   return abut_mesh_join(&r->mesh);
 }
 
@@ -317,14 +310,7 @@ static abut_status read_mesh(reader *r, char *bytes, size_t size) {
   return read_obj(r, bytes);
 }
 
-abut_status abut_mesh_load(const char *path, abut_mesh *mesh) {
-  if (!path || !mesh) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_mesh_load: a pointer is null");
-  memset(mesh, 0, sizeof *mesh);
-  if (!abut_file_has_extension(path, ".obj") && !abut_file_has_extension(path, ".stl"))
-    return abut_fail(ABUT_ERROR_UNSUPPORTED, "'%s': a mesh is an .obj or .stl file", path);
-  char *bytes;
-  size_t size;
-  ABUT_TRY(abut_file_read(path, &bytes, &size));
+abut_status abut_mesh_parse(const char *path, char *bytes, size_t size, abut_mesh *mesh) {
   /* numbers have a decimal point whatever the host program's locale */
   locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
   locale_t before = plain ? uselocale(plain) : (locale_t)0;
@@ -335,8 +321,20 @@ abut_status abut_mesh_load(const char *path, abut_mesh *mesh) {
     uselocale(before);
     freelocale(plain);
   }
-  free(bytes);
   *mesh = r.mesh;
   if (status != ABUT_OK) abut_mesh_free(mesh);
+  return status;
+}
+
+abut_status abut_mesh_load(const char *path, abut_mesh *mesh) {
+  if (!path || !mesh) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_mesh_load: a pointer is null");
+  memset(mesh, 0, sizeof *mesh);
+  if (!abut_file_has_extension(path, ".obj") && !abut_file_has_extension(path, ".stl"))
+    return abut_fail(ABUT_ERROR_UNSUPPORTED, "'%s': a mesh is an .obj or .stl file", path);
+  char *bytes;
+  size_t size;
+  ABUT_TRY(abut_file_read(path, &bytes, &size));
+  abut_status status = abut_mesh_parse(path, bytes, size, mesh);
+  free(bytes);
   return status;
 }

@@ -13,6 +13,9 @@ typedef struct abut_mesh {
 /* Reads .obj (vertices and faces of every group; polygons become fans; a file of vertices alone is fine) or
  * .stl (text or binary). Equal points become one. Errors name the file and the line or the triangle. */
 abut_status abut_mesh_load(const char *path, abut_mesh *mesh);
+/* The same of bytes in memory, which are spent, with one NUL byte after them; path: its extension says what
+ * they are, messages name it. */
+abut_status abut_mesh_parse(const char *path, char *bytes, size_t size, abut_mesh *mesh);
 void abut_mesh_free(abut_mesh *mesh);
 /* Makes points that are equal one: files repeat a corner for every triangle, or for every normal it has. */
 abut_status abut_mesh_join(abut_mesh *mesh);

@@ -149,18 +149,24 @@ static abut_status read_bytes(const char *path, unsigned char *bytes, int64_t si
   return ABUT_OK;
 }
 
+abut_status abut_model_file_parse(const char *path, void *bytes, size_t size, abut_model **model) {
+  *model = NULL;
+  abut_model *m = calloc(1, sizeof *m);
+  abut_status status = m ? read_bytes(path, bytes, (int64_t)size, m)
+                         : abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory to read it", path);
+  if (status == ABUT_OK)
+    *model = m;
+  else
+    abut_model_destroy(m);
+  return status;
+}
+
 abut_status abut_model_file_load(const char *path, abut_model **model) {
   char *bytes = NULL;
   size_t size = 0;
   *model = NULL;
   ABUT_TRY(abut_file_read(path, &bytes, &size));
-  abut_model *m = calloc(1, sizeof *m);
-  abut_status status = m ? read_bytes(path, (unsigned char *)bytes, (int64_t)size, m)
-                         : abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory to read it", path);
+  abut_status status = abut_model_file_parse(path, bytes, size, model);
   free(bytes);
-  if (status == ABUT_OK)
-    *model = m;
-  else
-    abut_model_destroy(m);
   return status;
 }
