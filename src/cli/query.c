@@ -1,4 +1,5 @@
 /* query.c: abut query: contact queries as JSON, without a simulation. */
+#include "query.h"
 #include "cli.h"
 #include "abut/abut.h"
 #include <string.h>
@@ -11,7 +12,9 @@ int cli_query(const cli_options *options) {
 }
 
 #else
+#include "host/file.h"
 #include "json.h"
+#include <errno.h>
 #include <float.h>
 #include <jansson.h>
 #include <math.h>
@@ -180,19 +183,41 @@ static int answer(const batch *in, int dtype) {
   return cli_flush();
 }
 
-int cli_query(const cli_options *options) {
-  const char *kind = options->arguments[0], *path = options->arguments[1],
-             *name = path ? path : "standard input";
-  if (strcmp(kind, "plane")) return cli_error("query %s: this version answers plane", kind);
+int query_text(const char *name, const char *text, size_t size, int dtype) {
   json_error_t error;
-  json_t *input = path ? json_load_file(path, 0, &error) : json_loadf(stdin, 0, &error);
-  if (!input && error.line < 0) return cli_error("%s: %s", name, error.text);
+  json_t *input = json_loadb(text, size, 0, &error);
   if (!input) return cli_error("%s, line %d, column %d: %s", name, error.line, error.column, error.text);
   batch queries = {0};
   int code = read_batch(input, &queries);
   json_decref(input);
-  if (code == CLI_OK) code = answer(&queries, options->dtype);
+  if (code == CLI_OK) code = answer(&queries, dtype);
   free_batch(&queries);
+  return code;
+}
+
+/* All of standard input, free with free(). */
+static int read_input(char **text, size_t *size) {
+  char part[4096];
+  FILE *whole = open_memstream(text, size);
+  if (!whole) return cli_error("query: out of memory");
+  for (size_t n; (n = fread(part, 1, sizeof part, stdin)) > 0;) fwrite(part, 1, n, whole);
+  int failed = ferror(stdin) ? errno : 0;
+  if (fclose(whole) != 0) return cli_error("query: out of memory");
+  return failed ? cli_error("standard input: %s", strerror(failed)) : CLI_OK;
+}
+
+int cli_query(const cli_options *options) {
+  const char *kind = options->arguments[0], *path = options->arguments[1];
+  char *text = NULL;
+  size_t size = 0;
+  int code = CLI_OK;
+  if (strcmp(kind, "plane")) return cli_error("query %s: this version answers plane", kind);
+  if (!path)
+    code = read_input(&text, &size);
+  else if (abut_file_read(path, &text, &size) != ABUT_OK)
+    code = cli_library_error();
+  if (code == CLI_OK) code = query_text(path ? path : "standard input", text, size, options->dtype);
+  free(text);
   return code;
 }
 
