@@ -36,7 +36,7 @@ static int record(void *user, trajectory *from, int64_t first, int64_t n) {
   for (int64_t i = 0; i < from->min_gap.count; i++)
     out->smallest_gap = fmin(out->smallest_gap, array_get(&from->min_gap, i));
   if (out->motion.xpos) take_frames(out, from, first, n);
-  return out->hdf5 ? hdf5_write(out->hdf5, from, first) : CLI_OK;
+  return out->hdf5 ? hdf5_write(out->hdf5, from, first, n) : CLI_OK;
 }
 
 static uint64_t hash_bytes(uint64_t hash, const array *from) {
@@ -148,7 +148,7 @@ static int open_outputs(recorder *out, const trajectory *plan, const cli_options
 static int close_outputs(recorder *out, const trajectory *run, int code) {
   if (code == CLI_OK && out->motion.xpos)
     code = gltf_write(out->gltf.partial, out->gltf.path, run->job->model, &out->motion);
-  int closed = hdf5_close(out->hdf5, run, code == CLI_OK);
+  int closed = hdf5_close(out->hdf5, code == CLI_OK);
   if (code == CLI_OK) code = closed;
   closed = output_file_close(&out->gltf, code == CLI_OK);
   free(out->motion.xpos);

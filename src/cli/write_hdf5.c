@@ -1,4 +1,8 @@
-/* write_hdf5.c: the datasets of abut rollout --out. */
+/* write_hdf5.c: the datasets of abut rollout --out.
+ *
+ * A program that is killed leaves a file that opens. All storage is allocated, and everything that describes
+ * it flushed, before the first step; from then on nothing but numbers is written, each to its final place.
+ * Their count, /steps_written, follows them. */
 #include "write_hdf5.h"
 
 #ifndef ABUT_HAVE_HDF5
@@ -11,13 +15,13 @@ int hdf5_open(hdf5_file **out, const char *path, const trajectory *plan, const c
   return hdf5_check();
 }
 
-int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first) {
-  (void)out, (void)from, (void)first;
+int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first, int64_t n) {
+  (void)out, (void)from, (void)first, (void)n;
   return CLI_OK;
 }
 
-int hdf5_close(hdf5_file *out, const trajectory *from, int complete) {
-  (void)out, (void)from, (void)complete;
+int hdf5_close(hdf5_file *out, int complete) {
+  (void)out, (void)complete;
   return CLI_OK;
 }
 
@@ -27,9 +31,9 @@ int hdf5_close(hdf5_file *out, const trajectory *from, int complete) {
 #include <stdlib.h>
 #include <string.h>
 
-enum { QPOS, QVEL, CTRL, XPOS, XQUAT, CONTACT_FORCE, MIN_GAP, STATUS, DATASET_COUNT };
-static const char *const names[DATASET_COUNT] = {"/qpos",  "/qvel",          "/ctrl",    "/xpos",
-                                                 "/xquat", "/contact_force", "/min_gap", "/status"};
+enum { QPOS, QVEL, CTRL, XPOS, XQUAT, CONTACT_FORCE, MIN_GAP, STATUS, STEPS_WRITTEN, DATASET_COUNT };
+static const char *const names[DATASET_COUNT] = {
+    "/qpos", "/qvel", "/ctrl", "/xpos", "/xquat", "/contact_force", "/min_gap", "/status", "/steps_written"};
 enum { CHUNK_BYTES = 1 << 20 };
 
 struct hdf5_file {
@@ -62,11 +66,15 @@ static hid_t create_dataset(const hdf5_file *out, const char *name, hid_t type, 
   int empty = 0;
   hsize_t chunk[4];
   for (int i = 0; i < rank; i++) empty |= dims[i] == 0;
-  hid_t space = H5Screate_simple(rank, dims, NULL), settings = H5Pcreate(H5P_DATASET_CREATE);
+  hid_t space = rank ? H5Screate_simple(rank, dims, NULL) : H5Screate(H5S_SCALAR),
+        settings = H5Pcreate(H5P_DATASET_CREATE);
   if (!empty) {
+    H5Pset_alloc_time(settings, H5D_ALLOC_TIME_EARLY);
+    H5Pset_fill_time(settings, H5D_FILL_TIME_NEVER);
+  }
+  if (!empty && rank > 0) {
     choose_chunk(rank, dims, H5Tget_size(type), chunk);
     H5Pset_chunk(settings, rank, chunk);
-    H5Pset_fill_time(settings, H5D_FILL_TIME_NEVER);
   }
   hid_t dataset = H5Dcreate2(out->id, name, type, space, H5P_DEFAULT, settings, H5P_DEFAULT);
   H5Pclose(settings);
@@ -89,9 +97,10 @@ static int create_datasets(hdf5_file *out, const trajectory *plan) {
       [CONTACT_FORCE] = {4, {n, steps, (hsize_t)sizes.npair, 3}},
       [MIN_GAP] = {2, {n, steps}},
       [STATUS] = {1, {n}},
+      [STEPS_WRITTEN] = {0, {0}},
   };
   for (int i = 0; i < DATASET_COUNT; i++) {
-    hid_t type = i == STATUS ? H5T_NATIVE_UINT32 : out->type;
+    hid_t type = i == STATUS ? H5T_NATIVE_UINT32 : i == STEPS_WRITTEN ? H5T_NATIVE_INT64 : out->type;
     out->datasets[i] = create_dataset(out, names[i], type, shapes[i].rank, shapes[i].dims);
     if (out->datasets[i] < 0) return fail(out, names[i]);
   }
@@ -149,6 +158,24 @@ static void release(hdf5_file *out) {
   if (out->id >= 0) H5Fclose(out->id);
 }
 
+static int write_whole(const hdf5_file *out, int dataset, hid_t type, const void *values) {
+  herr_t error = H5Dwrite(out->datasets[dataset], type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
+  return error < 0 ? fail(out, names[dataset]) : CLI_OK;
+}
+
+static int flush(const hdf5_file *out) {
+  return H5Fflush(out->id, H5F_SCOPE_GLOBAL) < 0 ? fail(out, "the file") : CLI_OK;
+}
+
+/* The environments' status so far and the number of steps: it counts only what has left the program. */
+static int write_progress(const hdf5_file *out, const trajectory *from, int64_t steps) {
+  int code = CLI_OK;
+  if (steps) code = write_whole(out, STATUS, H5T_NATIVE_UINT32, from->env_status);
+  if (code == CLI_OK) code = flush(out);
+  if (code == CLI_OK) code = write_whole(out, STEPS_WRITTEN, H5T_NATIVE_INT64, &steps);
+  return code == CLI_OK ? flush(out) : code;
+}
+
 int hdf5_open(hdf5_file **result, const char *path, const trajectory *plan, const cli_options *options) {
   *result = NULL;
   hdf5_file *out = calloc(1, sizeof *out);
@@ -166,6 +193,7 @@ int hdf5_open(hdf5_file **result, const char *path, const trajectory *plan, cons
   }
   if (code == CLI_OK) code = create_datasets(out, plan);
   if (code == CLI_OK) code = write_attributes(out, plan, options);
+  if (code == CLI_OK) code = write_progress(out, plan, 0);
   if (code == CLI_OK) {
     *result = out;
     return code;
@@ -191,7 +219,7 @@ static int write_rows(const hdf5_file *out, int dataset, const array *from, int6
   return failed ? fail(out, names[dataset]) : CLI_OK;
 }
 
-int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first) {
+int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first, int64_t n) {
   int code = write_rows(out, QPOS, &from->qpos, first);
   if (code == CLI_OK) code = write_rows(out, QVEL, &from->qvel, first);
   if (code == CLI_OK) code = write_rows(out, XPOS, &from->xpos, first);
@@ -200,21 +228,15 @@ int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first) {
   if (code == CLI_OK) code = write_rows(out, MIN_GAP, &from->min_gap, first);
   if (code == CLI_OK && (first == 0 || from->ctrl_steps > 1))
     code = write_rows(out, CTRL, &from->ctrl, first);
-  if (code == CLI_OK && H5Fflush(out->id, H5F_SCOPE_GLOBAL) < 0) code = fail(out, "the file");
-  return code;
+  return code == CLI_OK ? write_progress(out, from, first + n) : code;
 }
 
-int hdf5_close(hdf5_file *out, const trajectory *from, int complete) {
+int hdf5_close(hdf5_file *out, int complete) {
   if (!out) return CLI_OK;
-  int code = CLI_OK;
-  if (complete &&
-      H5Dwrite(out->datasets[STATUS], H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, from->env_status) < 0)
-    code = fail(out, names[STATUS]);
-  if (complete && code == CLI_OK && H5Fflush(out->id, H5F_SCOPE_GLOBAL) < 0) code = fail(out, "the file");
   release(out);
-  int renamed = output_file_close(&out->file, complete && code == CLI_OK);
+  int code = output_file_close(&out->file, complete);
   free(out);
-  return code == CLI_OK ? renamed : code;
+  return code;
 }
 
 #endif

@@ -9,9 +9,10 @@ typedef struct hdf5_file hdf5_file;
 int hdf5_check(void);
 /* Creates the datasets for a planned trajectory, and the attributes that say how it was made. */
 int hdf5_open(hdf5_file **out, const char *path, const trajectory *plan, const cli_options *options);
-/* Writes the trajectory's segment, whose first step is `first`, and flushes. */
-int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first);
-/* complete: writes the status and gives the file its name; else removes it. */
-int hdf5_close(hdf5_file *out, const trajectory *from, int complete);
+/* Writes the trajectory's segment of n steps, whose first is `first`, and flushes: a program that is killed
+ * later leaves them in the partial file. */
+int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first, int64_t n);
+/* complete: gives the file its name; else removes it. */
+int hdf5_close(hdf5_file *out, int complete);
 
 #endif
