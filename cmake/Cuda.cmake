@@ -32,15 +32,18 @@ add_library(abut_cuda_runtime INTERFACE) # what the objects need
 if(NVCC AND cuda_source)
   execute_process(COMMAND ${NVCC} --list-gpu-code OUTPUT_VARIABLE known_architectures)
   list(GET ABUT_CUDA_ARCHITECTURES 0 first)
-  set(codes compute_${first}) # one intermediate code for all: nothing here needs a later one
+  set(codes "")
   foreach(architecture IN LISTS ABUT_CUDA_ARCHITECTURES)
     if(NOT known_architectures MATCHES "sm_${architecture}\n")
       message(WARNING "${NVCC} does not know sm_${architecture}: kernels are not compiled for it")
       continue()
     endif()
-    list(APPEND codes sm_${architecture})
+    set(code sm_${architecture})
+    if(architecture STREQUAL first)
+      set(code "[sm_${architecture},compute_${architecture}]")
+    endif()
+    list(APPEND codes -gencode arch=compute_${architecture},code=${code})
   endforeach()
-  list(JOIN codes "," codes)
   foreach(bits 64 32)
     foreach(team 32 1)
       set(object ${PROJECT_BINARY_DIR}/cuda/f${bits}_team${team}.o)
@@ -48,7 +51,7 @@ if(NVCC AND cuda_source)
         OUTPUT ${object}
         COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
         COMMAND ${CMAKE_COMMAND} -DREPORT=${object}.report -P ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake --
-                ${NVCC} -c -gencode "arch=compute_${first},code=[${codes}]" -DABUT_REAL=${bits} -DABUT_TEAM=${team} ${cuda_flags} -MD -MF ${object}.d -o ${object}
+                ${NVCC} -c ${codes} -DABUT_REAL=${bits} -DABUT_TEAM=${team} ${cuda_flags} -MD -MF ${object}.d -o ${object}
                 ${cuda_source}
         DEPENDS ${cuda_source} ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake
         DEPFILE ${object}.d
