@@ -117,6 +117,9 @@ refuses "--perturb nan:" rollout $stack --perturb nan
 refuses "--contact sticky:" rollout $stack --contact sticky
 refuses "--dtype f16:" rollout $stack --dtype f16
 refuses "--threads -1:" rollout $stack --threads -1
+refuses "--max-iterations 0: must be an integer from 1 to 1000000" rollout $stack --max-iterations 0
+refuses "--reach 2: must be a number above 0 and below 1" rollout $stack --reach 2
+refuses "--friction -1: must be a finite number of 0 or more" rollout $stack --friction -1
 refuses "--json: takes no value" rollout $stack --json=1
 refuses "unexpected argument 'b'" rollout $stack b
 refuses "needs SCENE" rollout
@@ -228,6 +231,7 @@ python3 "$here/check_glb.py" "$folder/ant.glb" 8 && pass || fail "the GLB file i
 if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/stderr" >"$folder/stdout"; then
   same "$first" "$(sed 's/.*"state_hash": "\([0-9a-f]*\)".*/\1/' "$folder/stdout")" "--out changes the result"
   refuses "absent/a.h5" rollout $stack --out "$folder/absent/a.h5"
+  refuses "a.txt: the name must end in .h5 or .hdf5" rollout $stack --out "$out/a.txt"
   big="$ant --envs 64 --steps 40 --ctrl random --perturb 1e-3"
   whole=$(hash_of $big)
   same "$whole" "$(hash_of $big --out "$folder/parts.h5" --buffer 1)" "writing in segments changes the result"
@@ -250,6 +254,14 @@ if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/std
 else
   refuses "built without HDF5: --out needs it" rollout $stack --out "$out/a.h5"
 fi
+# what is not a regular file is not read, and a pipe not waited for
+mkdir "$folder/folder.abut"
+mkfifo "$folder/pipe.abut" "$folder/pipe.xml" "$folder/pipe.npy"
+refuses "folder.abut': not a regular file" info "$folder/folder.abut"
+refuses "pipe.abut': not a regular file" info "$folder/pipe.abut"
+refuses "pipe.npy': not a regular file" rollout $ant --ctrl "$folder/pipe.npy"
+refuses "pipe.xml" info "$folder/pipe.xml" # built without MuJoCo: for another reason
+
 # what is not a regular file is never replaced
 mkfifo "$folder/pipe.glb"
 mkdir "$folder/folder.glb"
@@ -335,6 +347,8 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses_query "query.json, line 1" '[{"barrier": "inverse", "a": [[1e999, 0, 0]], "b": [[1, 0, 0]]}]'
   refuses_query "from 0 to 1e+200 along axis 0" '[{"barrier": "inverse", "a": [[1e200, 0, 0]], "b": [[0, 0, 0]]}]'
   refuses "absent.json" query plane "$folder/absent.json"
+  refuses "folder.abut': not a regular file" query plane "$folder/folder.abut"
+  refuses "pipe.abut': not a regular file" query plane "$folder/pipe.abut"
   refuses "query ee" query ee
   refuses "needs plane" query
   if [ -r "${ABUT_CASES:-}/plane_given.json" ]; then
@@ -365,6 +379,10 @@ head -n 1 "$folder/stdout" | grep -qE '^calibration\.fma\.f32 [0-9.e+]+ GFLOP/s$
 grep -qE '^bytes_per_env\.ant_box [0-9.e+]+ B$' "$folder/stdout" && pass || fail "bench prints bytes_per_env"
 works bench --filter 'plane.joint.f64' --json
 holds "[line['name'] for line in value] == ['calibration.fma.f32', 'plane.joint.f64'] and value[1]['value'] > 0"
+works bench --filter 'calibration*' --json
+holds "len(value) == 1"
+refuses "--filter nothing*: no line has such a name" bench --filter 'nothing*'
+refuses "--filter nothing*: no line has such a name" bench --filter 'nothing*' --json
 "$abut" bench --filter 'step.stack5.rest.f64' --scenes "$folder" >/dev/null 2>"$folder/stderr"
 [ $? -eq 2 ] && grep -q "stack5" "$folder/stderr" && pass || fail "bench without its scenes"
 

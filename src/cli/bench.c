@@ -32,10 +32,13 @@ static const regime step_lines[] = {
 static const regime reverse_lines[] = {{"stack5", "rest", 0, 0}, {"ant_box", "random", 0, 1}};
 static const regime scaling_line = {"ant_box", "random", 0, 1};
 
+static const char calibration[] = "calibration.fma.f32";
+
 static const int64_t sweep[] = {1, 256, 1024, 2048, 8192, 65536};
 
 typedef struct bench {
   const cli_options *options;
+  int calibrated;
   int64_t envs;
   char suffix[32]; /* of the names of lines */
   json_writer json;
@@ -53,8 +56,6 @@ typedef struct fixture {
 
 /* --------------------------------------------------------------------------------------------- lines */
 
-static int wanted(const bench *in, const char *name) { return fnmatch(in->options->filter, name, 0) == 0; }
-
 static void print_line(bench *out, const char *name, double value, const char *unit) {
   progress_end(&out->bar);
   if (out->options->json) {
@@ -67,6 +68,21 @@ static void print_line(bench *out, const char *name, double value, const char *u
     printf("%s %.6g %s\n", name, value, unit);
   }
   fflush(stdout);
+}
+
+/* The first line, whatever else is wanted. */
+static void calibrate(bench *out) {
+  if (out->calibrated) return;
+  out->calibrated = 1;
+  if (out->options->json) emit_open(&out->json, NULL, '[');
+  print_line(out, calibration, bench_fma(), "GFLOP/s");
+}
+
+/* Whether the filter takes a line, about to be measured. */
+static int wanted(bench *in, const char *name) {
+  if (fnmatch(in->options->filter, name, 0) != 0) return 0;
+  calibrate(in);
+  return 1;
 }
 
 static int ascending(const void *a, const void *b) {
@@ -321,8 +337,7 @@ int cli_bench(const cli_options *options) {
   bench run = {.options = options, .envs = ENVIRONMENTS, .json = {.stream = stdout}};
   int code = CLI_OK;
   progress_begin(&run.bar, "bench");
-  if (options->json) emit_open(&run.json, NULL, '[');
-  print_line(&run, "calibration.fma.f32", bench_fma(), "GFLOP/s");
+  wanted(&run, calibration);
   if (options->device == ABUT_DEVICE_CUDA) {
     code = run_gpu_lines(&run);
   } else {
@@ -331,7 +346,9 @@ int cli_bench(const cli_options *options) {
     if (code == CLI_OK) code = run_scaling_line(&run);
   }
   progress_end(&run.bar);
-  if (options->json) {
+  if (!run.calibrated && code == CLI_OK)
+    return cli_error("--filter %s: no line has such a name", options->filter);
+  if (run.calibrated && options->json) {
     emit_close(&run.json, ']');
     printf("\n");
   }

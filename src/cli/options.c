@@ -133,11 +133,8 @@ static int parse_integer(const option_spec *spec, const char *text, int64_t *val
   char *end;
   errno = 0;
   long long parsed = strtoll(text, &end, 10);
-  if (end == text || *end) return cli_error("--%s %s: must be an integer", spec->name, text);
-  if (errno || (double)parsed > spec->max)
-    return cli_error("--%s %s: must be at most %.0f", spec->name, text, spec->max);
-  if ((double)parsed < spec->min)
-    return cli_error("--%s %s: must be at least %.0f", spec->name, text, spec->min);
+  if (end == text || *end || errno || (double)parsed < spec->min || (double)parsed > spec->max)
+    return cli_error("--%s %s: must be an integer from %.0f to %.0f", spec->name, text, spec->min, spec->max);
   *value = parsed;
   return CLI_OK;
 }
@@ -155,13 +152,13 @@ static int parse_unsigned(const option_spec *spec, const char *text, uint64_t *v
 static int parse_real(const option_spec *spec, const char *text, double *value) {
   char *end;
   double parsed = strtod(text, &end);
-  if (end == text || *end || !isfinite(parsed))
-    return cli_error("--%s %s: must be a finite number", spec->name, text);
-  if (spec->kind == POSITIVE && parsed <= 0)
-    return cli_error("--%s %s: must be greater than 0", spec->name, text);
-  if (parsed < 0) return cli_error("--%s %s: must be at least 0", spec->name, text);
-  if (spec->max > 0 && parsed >= spec->max)
-    return cli_error("--%s %s: must be less than %g", spec->name, text, spec->max);
+  int inside = spec->kind == POSITIVE ? parsed > 0 : parsed >= 0;
+  if (end == text || *end || !isfinite(parsed) || !inside || (spec->max > 0 && parsed >= spec->max)) {
+    const char *low = spec->kind == POSITIVE ? "above 0" : "of 0 or more";
+    if (spec->max > 0)
+      return cli_error("--%s %s: must be a number %s and below %g", spec->name, text, low, spec->max);
+    return cli_error("--%s %s: must be a finite number %s", spec->name, text, low);
+  }
   *value = parsed;
   return CLI_OK;
 }

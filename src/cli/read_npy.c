@@ -1,6 +1,7 @@
 /* read_npy.c: the .npy format, versions 1 to 3: magic, header length, a Python dict as text, raw data. */
 #include "read_npy.h"
 #include "cli.h"
+#include "host/file.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -145,8 +146,8 @@ int read_npy_stream(const char *path, FILE *file, int64_t shape[3], double **dat
 }
 
 int read_npy(const char *path, int64_t shape[3], double **data) {
-  FILE *file = fopen(path, "rb");
-  if (!file) return cli_error("%s: %s", path, strerror(errno));
+  FILE *file;
+  if (abut_file_open(path, &file) != ABUT_OK) return cli_library_error();
   int code = read_npy_stream(path, file, shape, data);
   fclose(file);
   return code;

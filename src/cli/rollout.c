@@ -122,6 +122,8 @@ static int check_options(const cli_options *options) {
   if (options->env >= options->envs)
     return cli_error("--env %lld: the run has %lld environment%s", (long long)options->env,
                      (long long)options->envs, PLURAL(options->envs));
+  if (options->out && !ends_with(options->out, ".h5") && !ends_with(options->out, ".hdf5"))
+    return cli_error("--out %s: the name must end in .h5 or .hdf5", options->out);
   if (options->gltf && !ends_with(options->gltf, ".glb"))
     return cli_error("--gltf %s: the name must end in .glb", options->gltf);
   if (options->gltf && options->out && !strcmp(options->gltf, options->out))

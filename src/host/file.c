@@ -15,12 +15,14 @@ int abut_file_has_extension(const char *path, const char *extension) {
   return length > tail && strcasecmp(path + length - tail, extension) == 0;
 }
 
+/* Fails in errno's words. */
+static abut_status cannot_read(const char *path) {
+  return abut_fail(ABUT_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
+}
+
 static abut_status read_stream(FILE *stream, const char *path, char **data, size_t *size) {
   struct stat about;
-  if (fstat(fileno(stream), &about) != 0)
-    return abut_fail(ABUT_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
-  if (!S_ISREG(about.st_mode))
-    return abut_fail(ABUT_ERROR_FILE, "cannot read '%s': not a regular file", path);
+  if (fstat(fileno(stream), &about) != 0) return cannot_read(path);
   size_t expected = (size_t)about.st_size;
   char *bytes = malloc(expected + 1);
   if (!bytes) return abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory for its %zu bytes", path, expected);
@@ -35,9 +37,25 @@ static abut_status read_stream(FILE *stream, const char *path, char **data, size
   return ABUT_OK;
 }
 
+abut_status abut_file_open(const char *path, FILE **stream) {
+  struct stat about;
+  /* a pipe would wait for its writer */
+  int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return cannot_read(path);
+  if (fstat(file, &about) == 0 && !S_ISREG(about.st_mode)) {
+    close(file);
+    return abut_fail(ABUT_ERROR_FILE, "cannot read '%s': not a regular file", path);
+  }
+  *stream = fdopen(file, "rb");
+  if (*stream) return ABUT_OK;
+  abut_status status = cannot_read(path);
+  close(file);
+  return status;
+}
+
 abut_status abut_file_read(const char *path, char **data, size_t *size) {
-  FILE *stream = fopen(path, "rb");
-  if (!stream) return abut_fail(ABUT_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
+  FILE *stream;
+  ABUT_TRY(abut_file_open(path, &stream));
   abut_status status = read_stream(stream, path, data, size);
   fclose(stream);
   return status;

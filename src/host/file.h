@@ -2,7 +2,10 @@
 #ifndef ABUT_FILE_H
 #define ABUT_FILE_H
 #include "abut/abut.h"
+#include <stdio.h>
 
+/* Opens a regular file to be read; what it refuses, a folder, a device, a pipe, it does not wait for. */
+abut_status abut_file_open(const char *path, FILE **stream);
 /* Reads a regular file into *data (malloc, one NUL byte after the end). */
 abut_status abut_file_read(const char *path, char **data, size_t *size);
 /* Every output file is written under a name of its own in the same folder and renamed at the end, so that
