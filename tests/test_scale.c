@@ -1,7 +1,9 @@
 /* test_scale.c: nothing in the library knows how large a metre is. A scene scaled by a power of two in length
  * and mass, with options scaled alike, goes through the very same numbers: no constant with a unit hides in
  * the separation or in a step. */
+#include "host/model.h"
 #include "scene.h"
+#include <stdio.h>
 
 enum { STEPS = 60, NQ = 21 };
 
@@ -30,6 +32,18 @@ static abut_model *scaled_scene(double l) {
   return scene_finish(b);
 }
 
+/* Time is not scaled. */
+static void scaled_options(abut_options *o, int32_t contact, double l, double mass) {
+  int local = contact == ABUT_CONTACT_LOCAL;
+  o->contact = contact;
+  o->length = l;
+  o->stiffness = (local ? 1e-7 : 1e-8) * mass * l * l;
+  o->gap0 = (local ? 5e-4 : 1e-4) * l;
+  o->max_separation = 5e-3 * l;
+  o->slip_velocity = 1e-4 * l;
+  o->tolerance = 1e-6 * mass * l;
+}
+
 static void check_scale(int32_t contact, double l) {
   double end[2][NQ];
   for (int k = 0; k < 2; k++) {
@@ -37,16 +51,9 @@ static void check_scale(int32_t contact, double l) {
     abut_model *model = scaled_scene(s);
     REQUIRE(model);
     abut_options o = abut_default_options();
-    int local = contact == ABUT_CONTACT_LOCAL;
     o.nenv = 1;
     o.threads = 1;
-    o.contact = contact;
-    o.length = s;
-    o.stiffness = (local ? 1e-7 : 1e-8) * s * s * s;
-    o.gap0 = (local ? 5e-4 : 1e-4) * s;
-    o.max_separation = 5e-3 * s;
-    o.slip_velocity = 1e-4 * s;
-    o.tolerance = 1e-6 * s * s;
+    scaled_options(&o, contact, s, s);
     scene_run *r = scene_rollout(model, o, STEPS, NULL, NULL, NULL);
     REQUIRE(r);
     CHECK(scene_failed(r) == 0);
@@ -67,3 +74,138 @@ static void check_scales(int32_t contact) {
 }
 TEST(local_scales) { check_scales(ABUT_CONTACT_LOCAL); }
 TEST(inverse_scales) { check_scales(ABUT_CONTACT_INVERSE); }
+
+/* ---------------------------------------------------------------------------------------- whole scenes */
+
+static void scale(double *values, int64_t count, double by) {
+  for (int64_t i = 0; i < count; i++) values[i] *= by;
+}
+
+/* One state: what slides, and the first three of a free joint, are lengths; the rest turns. */
+static void scale_state(const abut_model *m, double *qpos, double *qvel, double l) {
+  for (int32_t j = 0; j < m->njnt; j++) {
+    int32_t type = m->jnt_type[j], lengths = type == ABUT_JOINT_FREE ? 3 : type == ABUT_JOINT_SLIDE;
+    if (qpos) scale(qpos + m->jnt_qposadr[j], lengths, l);
+    if (qvel) scale(qvel + m->jnt_dofadr[j], lengths, l);
+  }
+}
+
+/* A joint's forces: mass * l / s^2 against slides, mass * l^2 / s^2 against hinges and balls. */
+static void scale_joint(abut_model *m, int32_t j, double l, double mass) {
+  int slides = m->jnt_type[j] == ABUT_JOINT_SLIDE;
+  double inertia = slides ? mass : mass * l * l;
+  m->jnt_stiffness[j] *= inertia;
+  m->jnt_damping[j] *= inertia;
+  m->jnt_armature[j] *= inertia;
+  m->jnt_frictionloss[j] *= slides ? mass * l : inertia;
+  if (slides) scale(m->jnt_range + 2 * j, 2, l);
+}
+
+static void scale_actuator(abut_model *m, int32_t a, double l, double mass) {
+  int slides = m->jnt_type[m->actuator_jnt[a]] == ABUT_JOINT_SLIDE;
+  double force = slides ? mass * l : mass * l * l;
+  m->actuator_gain[a] *= force;
+  m->actuator_bias[3 * a] *= force;
+  scale(m->actuator_bias + 3 * a + 1, 2, slides ? mass : force);
+  scale(m->actuator_forcerange + 2 * a, 2, force);
+}
+
+/* Lengths times l, masses times mass; time stays. */
+static void scale_model(abut_model *m, double l, double mass) {
+  scale(m->gravity, 3, l);
+  scale(m->body_pos, 3 * m->nbody, l);
+  scale(m->body_ipos, 3 * m->nbody, l);
+  scale(m->body_mass, m->nbody, mass);
+  scale(m->body_inertia, 3 * m->nbody, mass * l * l);
+  scale(m->jnt_pos, 3 * m->njnt, l);
+  scale(m->geom_size, 3 * m->ngeom, l);
+  scale(m->geom_pos, 3 * m->ngeom, l);
+  scale(m->geom_radius, m->ngeom, l);
+  scale(m->geom_hull_error, m->ngeom, l);
+  scale(m->point, 3 * m->npoint, l);
+  scale_state(m, m->qpos0, NULL, l);
+  scale_state(m, m->qpos_spring, NULL, l);
+  for (int32_t j = 0; j < m->njnt; j++) scale_joint(m, j, l, mass);
+  for (int32_t a = 0; a < m->nu; a++) scale_actuator(m, a, l, mass);
+  CHECK_STATUS(abut_model_validate(m), ABUT_OK);
+  abut_model_derive(m);
+}
+
+enum { SCENE_ENVS = 2, SCENE_STEPS = 40 };
+/* share of the Newton iterations by which scales may differ: free bodies' torques are not yet measured in L0
+ * (docs/known_gaps.md) */
+static const double more_iterations = 0.7;
+
+/* Every body is thrown a little, actuators hold half of their range. */
+static scene_run *run_scaled(const char *name, int32_t contact, double l, double mass) {
+  char path[64];
+  snprintf(path, sizeof path, "scenes/%s.abut", name);
+  abut_model *m = scene_load(path);
+  if (!m) return NULL;
+  abut_options o = abut_default_options();
+  o.nenv = SCENE_ENVS;
+  o.threads = 1;
+  scaled_options(&o, contact, l, mass);
+  double *qpos = calloc((size_t)(SCENE_ENVS * m->nq + 1), sizeof *qpos);
+  double *qvel = calloc((size_t)(SCENE_ENVS * m->nv + 1), sizeof *qvel);
+  double *ctrl = calloc((size_t)m->nu + 1, sizeof *ctrl);
+  uint64_t seed = 1;
+  scale_model(m, l, mass);
+  for (int i = 0; i < SCENE_ENVS; i++) {
+    memcpy(qpos + i * m->nq, m->qpos0, (size_t)m->nq * sizeof *qpos);
+    for (int32_t d = 0; d < m->nv; d++) qvel[i * m->nv + d] = 0.1 * (2 * scene_random(&seed) - 1);
+    scale_state(m, NULL, qvel + i * m->nv, l);
+  }
+  for (int32_t a = 0; a < m->nu; a++) ctrl[a] = (a % 2 ? 0.5 : -0.5) * m->actuator_ctrlrange[2 * a + 1];
+  scene_run *r = scene_rollout(m, o, SCENE_STEPS, qpos, qvel, ctrl);
+  for (int64_t i = 0; r && i < SCENE_ENVS * (SCENE_STEPS + 1); i++)
+    scale_state(m, r->qpos + i * m->nq, r->qvel + i * m->nv, 1 / l);
+  free(qpos);
+  free(qvel);
+  free(ctrl);
+  abut_model_destroy(m);
+  return r;
+}
+
+/* Largest difference of two rollouts' configurations in the units of the first (m, rad). */
+static double difference(const scene_run *a, const scene_run *b) {
+  double largest = 0;
+  for (int64_t i = 0; i < SCENE_ENVS * (SCENE_STEPS + 1) * a->size.nq; i++)
+    largest = fmax(largest, fabs(a->qpos[i] - b->qpos[i]));
+  return largest;
+}
+
+/* Scales that no power of two makes exact: rounding differs from the first number on, and grows as the motion
+ * lets it. */
+static void check_scene(const char *name, int32_t contact, double tolerance) {
+  static const double factors[] = {1e-3, 1e3};
+  scene_run *whole = run_scaled(name, contact, 1, 1);
+  REQUIRE(whole);
+  CHECK(scene_failed(whole) == 0);
+  double iterations = (double)whole->result.newton_iterations;
+  for (int i = 0; i < 2; i++) {
+    scene_run *r = run_scaled(name, contact, factors[i], factors[i]);
+    REQUIRE(r);
+    double apart = difference(whole, r), more = (double)r->result.newton_iterations / iterations;
+    if (scene_failed(r) || !(apart <= tolerance) || !(fabs(more - 1) <= more_iterations))
+      test_fail(__FILE__, __LINE__,
+                "%s, contact %d, times %g: %lld failed, %.3g apart, %.3f times the iterations", name, contact,
+                factors[i], (long long)scene_failed(r), apart, more);
+    scene_run_free(r);
+  }
+  scene_run_free(whole);
+}
+
+TEST(every_scene_scales) {
+  static const char *const names[] = {"stack5", "ant_box", "chains4x8", "pile", "incline", "arm_mesh"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i += test_quick() ? 2 : 1)
+    for (int32_t contact = ABUT_CONTACT_LOCAL; contact <= ABUT_CONTACT_INVERSE; contact++)
+      check_scene(names[i], contact, 1e-5);
+}
+
+/* Nineteen planks that touch exactly start up to 3e-5 m apart: of two equal gaps rounding decides which
+ * counts. */
+TEST(planks_scale) {
+  check_scene("planks20", ABUT_CONTACT_LOCAL, 1e-3);
+  if (!test_quick()) check_scene("planks20", ABUT_CONTACT_INVERSE, 1e-3);
+}
