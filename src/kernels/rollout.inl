@@ -50,7 +50,7 @@ FN void write_step(const step_params *k, lane_group *g, const program_io *io, in
     }
     for (int c = 0; force && c < 3; c++) {
       elem f = LANE(SLOT_AT(s, force), c, lane);
-      force[3 * pair + c] = (f < 0) | (f > 0) ? -f : f - f; /* never -0, which has other bits */
+      force[3 * pair + c] = (f < 0 || f > 0) ? -f : f - f; /* never -0, which has other bits */
     }
   }
   if (o->min_gap) ((elem *)o->min_gap)[row] = gap;
@@ -90,8 +90,9 @@ KERNEL void freeze(const step_params *k, lane_group *g, program_io *io, int lane
   if (first < io->nstep) slots_release(k, g, 1u << lane);
   for (int64_t t = first; t < io->nstep; t++) {
     for (int i = 0; i < 4; i++) {
+      if (!out[i]) continue;
       elem *row = (elem *)out[i] + (env * (io->nstep + 1) + t + 1) * n[i];
-      for (int64_t j = 0; out[i] && j < n[i]; j++) row[j] = row[j - n[i]];
+      for (int64_t j = 0; j < n[i]; j++) row[j] = row[j - n[i]];
     }
     write_step(k, g, io, lane, t, 0);
     for (int i = 0; o->energy && i < 4; i++) ((elem *)o->energy)[(env * io->nstep + t) * 4 + i] = 0;

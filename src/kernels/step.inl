@@ -228,8 +228,9 @@ KERNEL void stage_evaluate_close(const step_params *k, lane_group *g, program_io
   reduce_rhs(k, w);
   real residual = AT(W(residual), 0);
   for (int d = 0; d < m->nv; d++) {
-    int turning =
-        m->jnt_type[m->dof_jnt[d]] == ABUT_JOINT_HINGE || m->jnt_type[m->dof_jnt[d]] == ABUT_JOINT_BALL;
+    int j = m->dof_jnt[d], type = m->jnt_type[j];
+    int turning = type == ABUT_JOINT_HINGE || type == ABUT_JOINT_BALL ||
+                  (type == ABUT_JOINT_FREE && d >= m->jnt_dofadr[j] + 3);
     residual = rmax(residual, rabs(AT(W(grad), d)) * (turning ? K(1 / k->length) : K(1)));
   }
   AT(W(residual), 0) = residual;
