@@ -173,4 +173,15 @@ static inline double test_uniform(uint64_t index, double low, double high) {
   return low + (high - low) * (double)(test_hash(index) >> 11) * 0x1p-53;
 }
 
+static inline int array_same(const array *a, const array *b) {
+  return a->bytes == b->bytes && !memcmp(a->t.data, b->t.data, a->bytes);
+}
+/* Largest difference of one output of two rollouts. */
+static inline double run_distance(const run *a, const run *b, int out) {
+  double worst = 0;
+  for (size_t i = 0; i < a->out[out].count; i++)
+    worst = fmax(worst, fabs(array_get(&a->out[out], i) - array_get(&b->out[out], i)));
+  return worst;
+}
+
 #endif

@@ -47,18 +47,11 @@ static void outcome_go(outcome *o, abut_batch *b) {
   o->reverse = o->forward == ABUT_OK ? abut_rollout_vjp(b, &v, NULL, NULL) : o->forward;
 }
 
-static int same_array(const array *a, const array *b) { return !memcmp(a->t.data, b->t.data, a->bytes); }
 static int same_outcome(const outcome *a, const outcome *b) {
   int same =
-      same_array(&a->qpos0, &b->qpos0) && same_array(&a->qvel0, &b->qvel0) && same_array(&a->ctrl, &b->ctrl);
-  for (int i = 0; i < OUT_COUNT; i++) same &= same_array(&a->r.out[i], &b->r.out[i]);
+      array_same(&a->qpos0, &b->qpos0) && array_same(&a->qvel0, &b->qvel0) && array_same(&a->ctrl, &b->ctrl);
+  for (int i = 0; i < OUT_COUNT; i++) same &= array_same(&a->r.out[i], &b->r.out[i]);
   return same;
-}
-static double distance(const outcome *a, const outcome *b) {
-  double worst = 0;
-  for (size_t i = 0; i < a->r.out[OUT_QPOS].count; i++)
-    worst = fmax(worst, fabs(array_get(&a->r.out[OUT_QPOS], i) - array_get(&b->r.out[OUT_QPOS], i)));
-  return worst;
 }
 
 typedef struct trial {
@@ -118,9 +111,9 @@ static void compare(trial t) {
     CHECK(gpu[i].result.reruns > 0 || t.capacity == 0);
   }
 #ifdef ABUT_STRICT
-  CHECK(same_outcome(&gpu[0], &cpu) || t.dtype == ABUT_F32);
+  CHECK(same_outcome(&gpu[0], &cpu));
 #endif
-  CHECK_NEAR(distance(&gpu[0], &cpu), 0, t.dtype == ABUT_F64 ? 1e-9 : 1e-3);
+  CHECK_NEAR(run_distance(&gpu[0].r, &cpu.r, OUT_QPOS), 0, t.dtype == ABUT_F64 ? 1e-9 : 1e-3);
   for (int i = 0; i < 4; i++) outcome_free(&gpu[i]);
   outcome_free(&cpu);
   scene_free(&s);
@@ -165,7 +158,7 @@ TEST(state_is_one_wherever_it_is) {
   CHECK_STATUS(abut_batch_restore(b, kept), ABUT_OK);
   CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK);
   CHECK_STATUS(abut_batch_get_state(b, NULL, tensor(&qpos[2]), NULL), ABUT_OK);
-  CHECK(same_array(&qpos[0], &qpos[2]) && !same_array(&qpos[0], &qpos[1]));
+  CHECK(array_same(&qpos[0], &qpos[2]) && !array_same(&qpos[0], &qpos[1]));
   abut_snapshot_destroy(kept);
   abut_batch_destroy(b);
   for (int i = 0; i < 3; i++) array_free(&qpos[i]);
@@ -209,6 +202,7 @@ static int64_t fail_once(const scene *s, int64_t fail_at, int sticky, int no_loo
   outcome out;
   abut_batch *b = NULL;
   o.device = ABUT_DEVICE_CUDA;
+  o.pair_capacity = 1; /* the memory grows on the way */
   outcome_create(&out, s, &o, 1);
   fake_use((fake_plan){.fail_at = fail_at, .sticky = sticky, .no_loops = no_loops});
   abut_status status = abut_batch_create(s->model, &o, &b);
@@ -234,7 +228,7 @@ static int64_t fail_once(const scene *s, int64_t fail_at, int sticky, int no_loo
 TEST(each_failing_call_is_reported_and_leaks_nothing) {
   scene s;
   int reported;
-  if (!scene_load("scenes/incline.abut", &s)) return;
+  if (!scene_load("scenes/stack5.abut", &s)) return;
   team_use((team_plan){TEAM_FIBRES, 9, -1});
   for (int sticky = 0; sticky < 2; sticky++) {
     int64_t calls = fail_once(&s, 0, sticky, 0, &reported);
@@ -242,7 +236,9 @@ TEST(each_failing_call_is_reported_and_leaks_nothing) {
     int64_t stride = test_quick() ? 7 : 1;
     for (int64_t i = 1; i <= calls; i += stride) {
       fail_once(&s, i, sticky, 0, &reported);
-      if (!reported && strcmp(fake_failed_call(), "cudaFree"))
+      /* a list that grows gives its old memory back: where that fails once, nothing is lost */
+      int gives_back = strstr(fake_failed_call(), "Free") || strstr(fake_failed_call(), "Destroy");
+      if (!reported && !gives_back)
         test_fail(__FILE__, __LINE__, "call %lld (%s) failed and nobody said so", (long long)i,
                   fake_failed_call());
     }

@@ -16,12 +16,6 @@ static int run_with(run *r, const scene *s, const abut_options *o, const abut_ke
   abut_batch_destroy(b);
   return ok;
 }
-static double largest_difference(const run *a, const run *b, int out) {
-  double worst = 0;
-  for (size_t i = 0; i < a->out[out].count; i++)
-    worst = fmax(worst, fabs(array_get(&a->out[out], i) - array_get(&b->out[out], i)));
-  return worst;
-}
 
 /* Compares every instance with the widest one. Returns how many ran. */
 static int compare(const char *path, int32_t dtype, int64_t nstep, double tolerance, double bound) {
@@ -36,7 +30,7 @@ static int compare(const char *path, int32_t dtype, int64_t nstep, double tolera
   for (int i = 0; i < ISAS; i++) {
     const abut_kernels *k = abut_kernels_find(dtype, isas[i]);
     if (!k || !run_with(&r, &s, &o, k, nstep)) continue;
-    double q = largest_difference(&r, &best, OUT_QPOS), x = largest_difference(&r, &best, OUT_XPOS);
+    double q = run_distance(&r, &best, OUT_QPOS), x = run_distance(&r, &best, OUT_XPOS);
     if (!(q <= bound && x <= bound))
       test_fail(__FILE__, __LINE__, "%s: %s of f%d differs by %g in qpos, %g in xpos", path, isas[i],
                 8 * k->elem_size, q, x);

@@ -20,6 +20,8 @@ static const bad_option bad_options[] = {
     BAD(device, 'i', 3, "3"),
     BAD(device, 'i', -1, "-1"),
     BAD(threads, 'i', -1, "-1"),
+    BAD(team, 'i', 2, "2"),
+    BAD(device_id, 'i', -1, "-1"),
     BAD(threads, 'i', 1 << 20, "1048576"),
     BAD(dtype, 'i', 2, "2"),
     BAD(dtype, 'i', -1, "-1"),

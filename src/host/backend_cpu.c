@@ -4,7 +4,6 @@
 #include "status.h"
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static abut_status cpu_find(const abut_options *options) {
   (void)options;
@@ -60,16 +59,10 @@ typedef struct thread_run {
   double reported; /* time of the last report (s) */
 } thread_run;
 
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
-
 /* The calling thread's worker reports. */
 static void report_progress(const worker *w, thread_run *run) {
   if (!run->report.progress || w != w->batch->workers) return;
-  double t = seconds();
+  double t = program_seconds();
   if (t - run->reported < 0.1) return;
   run->reported = t;
   if (program_reports(run->report, run->io, __atomic_load_n(&run->io->steps, __ATOMIC_RELAXED)))

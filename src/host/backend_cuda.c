@@ -38,6 +38,9 @@ static const abut_kernels cuda_f64 = {.isa = "cuda", .lanes = 1, .elem_size = 8}
 
 static abut_status cuda_find(const abut_options *o) {
   int count = 0, driver = 0;
+  if (o->nenv > INT32_MAX / 32)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "%lld environments: one device takes %d at most",
+                     (long long)o->nenv, INT32_MAX / 32);
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
     return abut_fail(ABUT_ERROR_DEVICE, "no CUDA driver on this machine: device cuda cannot be used");
   cudaError_t code = cudaGetDeviceCount(&count);
@@ -206,7 +209,6 @@ static int64_t cuda_lane_bytes(const abut_batch *b) {
 static void cuda_close(abut_batch *b) {
   cuda_device *c = b->cuda;
   if (!c) return;
-  cudaSetDevice(b->options.device_id);
   graphs_free(&c->rollout);
   graphs_free(&c->reverse);
   if (c->watched) cudaFreeHost(c->watched);
@@ -234,9 +236,8 @@ static abut_status cuda_allocate(const abut_batch *b, size_t bytes, char **memor
   return ABUT_OK;
 }
 static void cuda_release(const abut_batch *b, void *memory) {
-  if (!memory) return;
-  cudaSetDevice(b->options.device_id);
-  cudaFree(memory);
+  (void)b; /* whichever device is current */
+  if (memory) cudaFree(memory);
 }
 
 /* Loads every kernel: a capture must not be the first to ask for one. */
@@ -267,18 +268,20 @@ static abut_status open_memory(abut_batch *b) {
 }
 
 static abut_status cuda_open(abut_batch *b) {
-  if (b->options.nenv > INT32_MAX / 32)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%lld environments: one device takes %d at most",
-                     (long long)b->options.nenv, INT32_MAX / 32);
   cuda_device *c = b->cuda = calloc(1, sizeof *b->cuda);
   if (!c) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
   int driver = 0;
   cudaDriverGetVersion(&driver);
   c->loops = driver >= LOOPS_SINCE;
   c->host_newer = 1;
-  ABUT_TRY(use_device(b));
-  ABUT_TRY(load_kernels(b));
-  return open_memory(b);
+  abut_status status = use_device(b);
+  if (status == ABUT_OK) status = load_kernels(b);
+  if (status == ABUT_OK) status = open_memory(b);
+  if (status != ABUT_OK && c->lost == ABUT_OK) { /* a batch that could not grow has nothing to go on with */
+    c->lost = status;
+    snprintf(c->why, sizeof c->why, "the batch is lost: %s", abut_error_message());
+  }
+  return status;
 }
 
 /* ---------------------------------------------------------------- running */
@@ -325,7 +328,7 @@ static abut_status cuda_commit(abut_batch *b) {
 }
 
 /* The caller's arrays, in device memory while the program runs. */
-static abut_status stage_arrays(abut_batch *b, program_io *io, caller_array *arrays, int count) {
+static abut_status stage_arrays(abut_batch *b, caller_array *arrays, int count) {
   cuda_device *c = b->cuda;
   size_t bytes = 0;
   for (int i = 0; i < count; i++) bytes += round_up(arrays[i].bytes);
@@ -344,7 +347,6 @@ static abut_status stage_arrays(abut_batch *b, program_io *io, caller_array *arr
     *arrays[i].pointer = at;
     at += round_up(arrays[i].bytes);
   }
-  (void)io;
   return ABUT_OK;
 }
 static abut_status unstage_arrays(cuda_device *c, program_io *io, caller_array *arrays, int count) {
@@ -433,7 +435,7 @@ static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, pro
   ABUT_TRY(use_device(b));
   ABUT_TRY(push_state(b));
   int count = cuda_caller_arrays(b, io, arrays);
-  ABUT_TRY(stage_arrays(b, io, arrays, count));
+  ABUT_TRY(stage_arrays(b, arrays, count));
   abut_status status = run_program(b, p, io, report);
   abut_status copied = unstage_arrays(c, io, arrays, count);
   return status != ABUT_OK ? status : copied;

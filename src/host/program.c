@@ -9,6 +9,7 @@
  * program, threads here or a GPU, only repeats lists. */
 #include "program.h"
 #include <string.h>
+#include <time.h>
 
 static const stage_id all_clear[] = {STAGE_clear};
 
@@ -76,6 +77,12 @@ void program_io_counters(program_io *to, const program_io *from) {
   to->unconverged_steps = from->unconverged_steps;
   to->need = from->need;
   to->stop = from->stop;
+}
+
+double program_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 int program_reports(program_report report, const program_io *io, int64_t steps) {

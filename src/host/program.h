@@ -27,6 +27,8 @@ typedef struct program_report {
 program_io program_io_of(const abut_batch *batch);
 /* What a program counted, from another copy of its io. */
 void program_io_counters(program_io *to, const program_io *from);
+/* A clock that only goes forward (s). */
+double program_seconds(void);
 /* Tells the caller; true if it asks to stop. */
 int program_reports(program_report report, const program_io *io, int64_t steps);
 

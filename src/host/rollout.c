@@ -6,18 +6,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 abut_rollout_args abut_default_rollout_args(void) {
   abut_rollout_args a = {0};
   a.nstep = 1;
   return a;
-}
-
-static double seconds(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
@@ -105,7 +98,7 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
   ABUT_TRY(check_args(b, a));
   abut_rollout_result r = {0};
   program_io io;
-  double start = seconds();
+  double start = program_seconds();
   for (;; r.reruns++) {
     b->tape_valid = 0;
     if (a->record) ABUT_TRY(tape_prepare(b, a));
@@ -117,7 +110,7 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
   }
   ABUT_TRY(commit(b, a, &io, &r));
   b->tape_valid = a->record != 0;
-  r.seconds = seconds() - start;
+  r.seconds = program_seconds() - start;
   if (result) *result = r;
   return ABUT_OK;
 }
