@@ -37,5 +37,6 @@ const abut_kernels NAME(ABUT_REAL) = {
 #include "stages.def"
     },
     query_plane,
+    query_longrange,
     0,
 };

@@ -346,6 +346,25 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses_query "query 0: 'plane'" '[{"barrier": "inverse", "a": [[0, 0, 0]], "b": [[1, 0, 0]], "plane": [1]}]'
   refuses_query "query.json, line 1" '[{"barrier": "inverse", "a": [[1e999, 0, 0]], "b": [[1, 0, 0]]}]'
   refuses_query "from 0 to 1e+200 along axis 0" '[{"barrier": "inverse", "a": [[1e200, 0, 0]], "b": [[0, 0, 0]]}]'
+  longrange() { # a's triangle, other keys: against a triangle in z = 0
+    echo "[{\"a\": {\"vertices\": [[0, 0, 1], [1, 0, 1], [0, 1, 1]], \"triangles\": $1}, $2
+           \"b\": {\"vertices\": [[0, 0, 0], [1, 0, 0], [0, 1, 0]], \"triangles\": [[0, 1, 2]]}}]" >"$folder/query.json"
+  }
+  longrange '[[0, 1, 2]]' ''
+  works query longrange "$folder/query.json"
+  grep -q '"status": "ok".*"twist_hessian_a": \[\[.*"exact_pairs": 1, "centred_pairs": 0, "visits": 1' "$folder/stdout" || fail "query longrange"
+  longrange '[[0, 1, 2]]' '"tree": 7, "form": "weighted", "epsilon": 1, "expect": 3,'
+  works query longrange "$folder/query.json" --dtype f32
+  refuses_longrange() { # text triangles keys
+    longrange "$2" "$3"
+    refuses "$1" query longrange "$folder/query.json"
+  }
+  refuses_longrange "query 0: 'form' is 'soft'" '[[0, 1, 2]]' '"form": "soft",'
+  refuses_longrange "query 0: 'epsilon' is 0" '[[0, 1, 2]]' '"epsilon": 0,'
+  refuses_longrange "query 0: a: triangle 0 has vertex 3, there are 3" '[[0, 1, 3]]' ''
+  refuses_longrange "query 0: 'a'[0] has vertex 0.5" '[[0, 1, 0.5]]' ''
+  refuses_longrange "query 0: a: it has no triangles" '[]' ''
+  refuses_longrange "query 0: a: its triangles have an area of 0" '[[0, 0, 1]]' ''
   refuses "absent.json" query plane "$folder/absent.json"
   refuses "folder.abut': not a regular file" query plane "$folder/folder.abut"
   refuses "pipe.abut': not a regular file" query plane "$folder/pipe.abut"

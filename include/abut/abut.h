@@ -404,6 +404,40 @@ typedef struct abut_plane_result {
 ABUT_API abut_status abut_query_plane(int64_t count, const abut_plane_query *queries,
                                       abut_plane_result *results, int32_t dtype);
 
+/* Long-range potential of two triangle meshes (docs/longrange.md; 000, eqs. 3 to 8): the kernel that a step
+ * calls. */
+enum { ABUT_FORM_WEIGHTED = 0, ABUT_FORM_PAPER = 1 };
+
+/* Triangles in one common frame. tree: a binary tree over them, pair k joins two subtrees: c >= 0 is triangle
+ * c, c < 0 is pair ~c, pair 0 is the root; NULL: one is built. */
+typedef struct abut_triangles {
+  const double *vertices; /* nvertex x 3 (m) */
+  int64_t nvertex;
+  const int32_t *triangles; /* ntriangle x 3 */
+  int64_t ntriangle;
+  const int32_t (*tree)[2];
+  int32_t ntree;
+} abut_triangles;
+
+typedef struct abut_longrange_query {
+  double epsilon; /* (0, 100]: width of the blend */
+  double length;  /* L0 (m) */
+  int32_t form;   /* ABUT_FORM_* */
+  abut_triangles a, b;
+} abut_longrange_query;
+
+typedef struct abut_longrange_result {
+  int32_t status;           /* ABUT_QUERY_OK or _TOUCHING */
+  double value;             /* dimensionless; +inf when touching */
+  double twist_gradient[6]; /* of a twist of a about the origin: rotation, translation; zero when touching */
+  double twist_hessian[36]; /* the same, symmetric: exponential coordinates */
+  double gap; /* smallest distance between triangles along their planes; of spheres where none is near (m) */
+  int64_t exact_pairs, centred_pairs, visits; /* of triangles, of points, of nodes in all */
+} abut_longrange_result;
+
+ABUT_API abut_status abut_query_longrange(int64_t count, const abut_longrange_query *queries,
+                                          abut_longrange_result *results, int32_t dtype);
+
 #ifdef __cplusplus
 }
 #endif

@@ -102,7 +102,8 @@ static const command_spec commands[] = {
     {"convert", COMMAND_CONVERT, 2, 2, "SCENE OUT.abut", "compile a scene into a .abut file"},
     {"rollout", COMMAND_ROLLOUT, 1, 1, "SCENE", "simulate many copies of a scene"},
     {"gradient", COMMAND_GRADIENT, 1, 1, "SCENE", "time the reverse pass of a rollout, or check it"},
-    {"query", COMMAND_QUERY, 1, 2, "plane [FILE.json]", "answer contact queries: a JSON array in, one out"},
+    {"query", COMMAND_QUERY, 1, 2, "plane|longrange [FILE.json]",
+     "answer contact queries: a JSON array in, one out"},
     {"bench", COMMAND_BENCH, 0, 0, "", "measure, one `name value unit` a line"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };

@@ -19,5 +19,6 @@ const abut_kernels NAME(ABUT_ISA, ABUT_REAL) = {
 #include "stages.def"
     },
     query_plane,
+    query_longrange,
     bench_plane,
 };

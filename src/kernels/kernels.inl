@@ -11,6 +11,7 @@
 #include "friction.inl"
 #include "contact.inl"
 #include "contact_step.inl"
+#include "longrange.inl"
 #include "newton.inl"
 #include "step.inl"
 #include "reverse.inl"

@@ -33,7 +33,7 @@ typedef struct plane_state {
 /* Points of one shape: either the model's, the same in every lane, or a query's, each lane its own. */
 typedef struct point_set {
   const double *shared; /* num x 3, body frame (m) */
-  const real *own;      /* num x 5: x, y, z, radius, weight; NULL: shared */
+  const real *own;      /* num x 5, side by side: x, y, z, radius, weight; NULL: shared */
   int num;
   elem radius, weight; /* of shared points */
 } point_set;
@@ -69,15 +69,11 @@ typedef struct plane_terms {
 } plane_terms;
 
 FN vec3 point_at(const point_set *set, int m) {
-  if (set->own) return vec(AT(set->own, 5 * m), AT(set->own, 5 * m + 1), AT(set->own, 5 * m + 2));
+  if (set->own) return vec(set->own[5 * m], set->own[5 * m + 1], set->own[5 * m + 2]);
   return vec_splat(set->shared + 3 * m);
 }
-FN real radius_at(const point_set *set, int m) {
-  return set->own ? AT(set->own, 5 * m + 3) : splat(set->radius);
-}
-FN real weight_at(const point_set *set, int m) {
-  return set->own ? AT(set->own, 5 * m + 4) : splat(set->weight);
-}
+FN real radius_at(const point_set *set, int m) { return set->own ? set->own[5 * m + 3] : splat(set->radius); }
+FN real weight_at(const point_set *set, int m) { return set->own ? set->own[5 * m + 4] : splat(set->weight); }
 
 /* P(x), P'(x), P''(x) for x > 0. inverse: 1/x. local: (x-s)^4/x^5 below s, else 0. */
 FN void barrier_at(const barrier *br, real x, real *p, real *dp, real *ddp) {

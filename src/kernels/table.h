@@ -3,6 +3,7 @@
 #define ABUT_TABLE_H
 #include "params.h"
 #include "program.h"
+#include "tree.h"
 
 /* One block of plane queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
 typedef struct query_block {
@@ -16,6 +17,18 @@ typedef struct query_block {
   void *iterations;              /* [1] */
   uint32_t separated, converged; /* lane bits */
 } query_block;
+
+/* One long-range query. entry, rows: room for `capacity` pairs of nodes; fits: whether that was enough. */
+typedef struct longrange_block {
+  tree_view tree[2];
+  double epsilon, length, margin;
+  int32_t weighted, order, capacity, fits, touching;
+  far_entry *entry;
+  void *rows;     /* [capacity][28] of the instance's real type */
+  double row[28]; /* value, gradient (rotation, translation), Hessian: far_terms */
+  double gap;
+  int64_t visits, exact, centred;
+} longrange_block;
 
 typedef enum stage_id {
 #define STAGE(name) STAGE_##name,
@@ -31,6 +44,7 @@ typedef struct abut_kernels {
   int32_t lanes, elem_size;
   stage_function stage[STAGE_COUNT];
   void (*query_plane)(query_block *);
+  void (*query_longrange)(longrange_block *);
   void (*bench_plane)(int which, int blocks, void *memory); /* bench.inl */
 } abut_kernels;
 

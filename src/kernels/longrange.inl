@@ -1,0 +1,359 @@
+/* longrange.inl: the potential of two triangle meshes that feel each other at any distance
+ * (docs/longrange.md).
+ *
+ * Each body's triangles lie under a binary tree of spheres (tree.h). A pair of nodes whose spheres are at
+ * least d2 apart counts as two points; a pair of triangles nearer than d1 has a separating plane (plane.inl);
+ * between d1 = R_I + R_J and d2 = (1 + epsilon) d1 the value of the children fades into that of the points:
+ *
+ *   P_IJ = (1 - phi) S + phi C,   phi = Phi((r - d1) / (d2 - d1)),   r = |x_I - x_J|,
+ *   S    = P_tri for two leaves, else the sum over the pairs of their children (a leaf is its own child),
+ *   C    = w (12 (1 + q)^2 - base),   P_tri = w (U* - base),   q = sqrt(L0 / rho).
+ *
+ *   paper      w = 1, base = 0, rho = r                   (000, eqs. 5 to 8)
+ *   weighted   w = w_I w_J, base = 12, rho = r + d1       (areas; refining a mesh changes next to nothing)
+ *
+ * The list of pairs is its own queue: a pair that is not yet far enough appends the pairs of its children, so
+ * that children lie together and after their parents. Backwards, every pair finds its children's sums. Each
+ * number has one place to be added up, whoever else is in the list: a list that holds more than it must gives
+ * the same bits, since phi is exactly 0 or 1 outside of the band.
+ *
+ * Derivatives are those of the relative pose: of a twist of A (rotation, translation) about A's origin in A's
+ * axes with B held, in exponential coordinates. Lanes are pairs of one environment. */
+
+/* Value, gradient and Hessian of one pair: 28 numbers in this order, a row in memory. */
+typedef struct far_terms {
+  real value;
+  vec3 w, v;
+  block6 h;
+} far_terms;
+enum { FAR_ROW = 28 };
+
+typedef struct far_pair {
+  tree_view tree[2];
+  mat3 r; /* B's pose in A's frame, the same in every lane */
+  vec3 x;
+  elem epsilon, length;
+  int weighted;
+} far_pair;
+
+/* What the traversal found, and room for the sums. */
+typedef struct far_list {
+  far_entry *entry;
+  elem *rows; /* [capacity][FAR_ROW] */
+  int32_t num, capacity, leaves;
+} far_list;
+
+/* A pair of nodes per lane. */
+typedef struct far_nodes {
+  vec3 a, b;     /* centers in A's frame */
+  vec3 n;        /* unit, from b to a; r = 0: any */
+  real r, d1, w; /* distance, sum of radii, product of weights */
+} far_nodes;
+
+FN void lane_put(real *v, int lane, elem x) { ((elem *)v)[lane] = x; }
+
+/* Entries first .. first + num - 1; spare lanes repeat the first. */
+FN far_nodes far_gather(const far_pair *p, const far_entry *entry, int num) {
+  far_nodes n;
+  for (int l = 0; l < ABUT_LANES; l++) {
+    const far_entry *e = &entry[l < num ? l : 0];
+    const double *a = p->tree[0].sphere + 5 * (int64_t)e->a, *b = p->tree[1].sphere + 5 * (int64_t)e->b;
+    lane_put(&n.a.x, l, K(a[0]));
+    lane_put(&n.a.y, l, K(a[1]));
+    lane_put(&n.a.z, l, K(a[2]));
+    lane_put(&n.b.x, l, K(b[0]));
+    lane_put(&n.b.y, l, K(b[1]));
+    lane_put(&n.b.z, l, K(b[2]));
+    lane_put(&n.d1, l, K(a[3] + b[3]));
+    lane_put(&n.w, l, K(a[4] * b[4]));
+  }
+  n.b = add(mat_vec(p->r, n.b), p->x);
+  vec3 d = sub(n.a, n.b);
+  n.r = norm(d);
+  mask apart = gt(n.r, zero());
+  n.n = vec_sel(apart, scale(inverse(sel(apart, n.r, splat(1))), d), vec(zero(), zero(), splat(1)));
+  if (!p->weighted) n.w = splat(1);
+  return n;
+}
+
+FN int far_children(const far_pair *p, const far_entry *e) {
+  return (p->tree[0].child[e->a] < 0 ? 1 : 2) * (p->tree[1].child[e->b] < 0 ? 1 : 2);
+}
+
+/* Appends the pairs of an entry's children. Returns their number, or 0 where they find no room. */
+FN int far_append(const far_pair *p, far_list *list, int i) {
+  int32_t a = p->tree[0].child[list->entry[i].a], b = p->tree[1].child[list->entry[i].b], at = list->num;
+  int na = a < 0 ? 1 : 2, nb = b < 0 ? 1 : 2;
+  if (list->num + na * nb > list->capacity) return 0;
+  for (int j = 0; j < na; j++)
+    for (int k = 0; k < nb; k++) {
+      far_entry *e = &list->entry[list->num++];
+      e->a = a < 0 ? list->entry[i].a : a + j;
+      e->b = b < 0 ? list->entry[i].b : b + k;
+      e->child = 0;
+    }
+  list->entry[i].child = at;
+  return na * nb;
+}
+
+/* Lists the pairs whose spheres are nearer than d2 + margin, and their children. Returns whether there was
+ * room; if not, the list is as far as it came. */
+KERNEL int far_traverse(const far_pair *p, far_list *list, elem margin) {
+  list->num = list->leaves = 0;
+  if (list->capacity < 1) return 0;
+  far_entry top = {0, 0, 0};
+  list->entry[list->num++] = top;
+  for (int i = 0; i < list->num;) {
+    int num = list->num - i < ABUT_LANES ? list->num - i : ABUT_LANES;
+    far_nodes n = far_gather(p, &list->entry[i], num);
+    uint32_t near = bits_from_mask(lt(n.r, (K(1) + p->epsilon) * n.d1 + margin));
+    for (int l = 0; l < num; l++, i++) {
+      far_entry *e = &list->entry[i];
+      if (!(near >> l & 1u)) continue;
+      if (p->tree[0].child[e->a] < 0 && p->tree[1].child[e->b] < 0)
+        e->child = ~list->leaves++;
+      else if (!far_append(p, list, i))
+        return 0;
+    }
+  }
+  return 1;
+}
+
+/* ---------------------------------------------------------------------------------------- one pair */
+
+/* The part of an exponential-coordinate Hessian that forces f = dU/dx at points x have by themselves: of
+ * f . (w x (w x x) + w x v) / 2, with phi = sum f x^T. */
+FN void block_add_geometric(block6 *h, vec3 f, mat3 phi) {
+  real t = trace(phi);
+  h->ww = sym_add(h->ww, sym(phi.r0.x - t, K(0.5) * (phi.r0.y + phi.r1.x), phi.r1.y - t,
+                             K(0.5) * (phi.r0.z + phi.r2.x), K(0.5) * (phi.r1.z + phi.r2.y), phi.r2.z - t));
+  h->wv = mat_add(h->wv, mat_scale(splat(K(-0.5)), hat(f)));
+}
+
+FN far_terms far_zero(void) {
+  far_terms t = {zero(), vec_zero(), vec_zero(), {sym_zero(), mat_zero(), sym_zero()}};
+  return t;
+}
+
+/* (1 - phi) S + phi C, in place. S: sums with their derivatives; phi, c: value and derivatives in r. order 0:
+ * value only. */
+FN void far_blend(const far_nodes *n, const real phi[3], const real c[3], int order, far_terms *t) {
+  real keep = splat(1) - phi[0], diff = c[0] - t->value;
+  real b1 = phi[0] * c[1] + phi[1] * diff;
+  real b2 = phi[0] * c[2] + K(2) * phi[1] * c[1] + phi[2] * diff;
+  t->value = keep * t->value + phi[0] * c[0];
+  if (order == 0) return;
+  vec3 rw = cross(n->a, n->n), rv = n->n, e1, e2; /* dr/dtwist */
+  vec3 cw = sub(scale(K(0.5) * b2, rw), scale(phi[1], t->w)),
+       cv = sub(scale(K(0.5) * b2, rv), scale(phi[1], t->v));
+  block6 h = t->h;
+  h.ww = sym(keep * h.ww.xx, keep * h.ww.xy, keep * h.ww.yy, keep * h.ww.xz, keep * h.ww.yz, keep * h.ww.zz);
+  h.wv = mat_scale(keep, h.wv);
+  h.vv = sym(keep * h.vv.xx, keep * h.vv.xy, keep * h.vv.yy, keep * h.vv.xz, keep * h.vv.yz, keep * h.vv.zz);
+  /* phi'' C dr dr^T and the like, and -phi' (dr dS^T + dS dr^T) */
+  h.ww = sym_outer(sym_outer(h.ww, cw, rw), rw, cw);
+  h.wv = mat_add(h.wv, mat_add(outer(cw, rv), outer(rw, cv)));
+  h.vv = sym_outer(sym_outer(h.vv, cv, rv), rv, cv);
+  /* d2r */
+  real bend = b1 * inverse(sel(gt(n->r, zero()), n->r, splat(1)));
+  frame_from_normal(n->n, &e1, &e2);
+  block_rank1(&h, bend, cross(n->a, e1), e1);
+  block_rank1(&h, bend, cross(n->a, e2), e2);
+  vec3 f = scale(b1, n->n);
+  block_add_geometric(&h, f, outer(f, n->a));
+  t->h = h;
+  t->w = axpy(b1, rw, scale(keep, t->w));
+  t->v = axpy(b1, rv, scale(keep, t->v));
+}
+
+/* phi and C with their first two derivatives in r. */
+FN void far_weights(const far_pair *p, const far_nodes *n, real phi[3], real c[3]) {
+  real width = p->epsilon * n->d1, inv = splat(1) / rmax(width, splat(ELEM_TINY));
+  real t = rmin(rmax((n->r - n->d1) * inv, zero()), splat(1)), s = splat(1) - t;
+  mask full = ge(n->r, n->d1 + width); /* exactly 1 from there on */
+  phi[0] = sel(full, splat(1), t * t * t * (K(10) + t * (K(6) * t - K(15))));
+  phi[1] = sel(full, zero(), K(30) * t * t * s * s * inv);
+  phi[2] = sel(full, zero(), K(60) * t * s * (s - t) * inv * inv);
+  real rho = n->r;
+  if (p->weighted) rho = rho + n->d1;
+  rho = sel(gt(phi[0], zero()), rho, splat(1)); /* nested bodies: r may be 0 */
+  real q = root(p->length / rho), w = K(12) * n->w, ir = splat(1) / rho;
+  c[0] = w * ((K(2) + q) * q);
+  if (!p->weighted) c[0] = c[0] + w;
+  c[1] = -w * (q + q * q) * ir;
+  c[2] = w * (K(1.5) * q + K(2) * q * q) * (ir * ir);
+}
+
+/* The two triangles of every leaf pair, A's frame: points as a point_set has them. */
+FN void far_corners(const far_pair *p, const far_entry *entry, int num, real a[15], real b[15]) {
+  for (int i = 0; i < 3; i++) {
+    vec3 x[2];
+    for (int l = 0; l < ABUT_LANES; l++) {
+      const far_entry *e = &entry[l < num && entry[l].child < 0 ? l : 0];
+      int32_t ta = p->tree[0].child[e->a], tb = p->tree[1].child[e->b];
+      const double *ca = p->tree[0].corners + 9 * (int64_t)(ta < 0 ? ~ta : 0) + 3 * i;
+      const double *cb = p->tree[1].corners + 9 * (int64_t)(tb < 0 ? ~tb : 0) + 3 * i;
+      lane_put(&x[0].x, l, K(ca[0]));
+      lane_put(&x[0].y, l, K(ca[1]));
+      lane_put(&x[0].z, l, K(ca[2]));
+      lane_put(&x[1].x, l, K(cb[0]));
+      lane_put(&x[1].y, l, K(cb[1]));
+      lane_put(&x[1].z, l, K(cb[2]));
+    }
+    x[1] = add(mat_vec(p->r, x[1]), p->x);
+    for (int j = 0; j < 2; j++) {
+      real *to = (j ? b : a) + 5 * i;
+      to[0] = x[j].x;
+      to[1] = x[j].y;
+      to[2] = x[j].z;
+      to[3] = zero();
+      to[4] = splat(1);
+    }
+  }
+}
+
+/* P_tri of the lanes `on` with its derivatives; returns lanes where the triangles meet, whose value is huge.
+ */
+FN mask far_leaf(const far_pair *p, const far_entry *entry, int num, mask on, real w, int order, far_terms *t,
+                 real *gap) {
+  barrier br = {BARRIER_INVERSE, 0, K(1) / p->length};
+  real ca[15], cb[15];
+  far_corners(p, entry, num, ca, cb);
+  point_set a = {0, ca, 3, 0, 1}, b = {0, cb, 3, 0, 1};
+  mat3 one = mat_identity();
+  vec3 none = vec_zero();
+  closest cl = closest_points(&a, &b, one, none, one, none, on, K(0.999), 64);
+  mask apart = mask_and(on, gt(cl.gap, zero())), done;
+  plane_state s = plane_between(&br, cl);
+  plane_solve(&br, &a, &b, one, none, one, none, &s, apart, K(1e-26), 100, &done);
+  real base = splat(K(p->weighted ? 12 : 0));
+  if (order == 0) {
+    real low;
+    t->value = plane_value(&br, &a, &b, one, none, one, none, s, splat(1), &low, gap);
+    t->value = w * (t->value - base);
+    return mask_and(on, mask_not(apart));
+  }
+  mat3 f = plane_frame(s.u), view;
+  vec3 at;
+  plane_moments m[2];
+  plane_view(f, s.c, one, none, &view, &at);
+  m[0] = plane_side(&br, &a, 1, view, at, s.e, splat(1));
+  m[1] = plane_side(&br, &b, -1, view, at, s.e, splat(1));
+  plane_terms q;
+  plane_join(&br, &m[0], &m[1], s.e, s.sigma, w, 1, &q);
+  mat3 phi;
+  normal_world(&q, 0, f, s.c, &t->v, &phi, &t->h);
+  t->w = axial(phi);
+  row12 row[4] = {row_zero(), row_zero(), row_zero(), row_zero()};
+  for (int i = 0; i < 3; i++)
+    row_side(&row[i], 0, f, s.c, vec(q.b[0][i][0], q.b[0][i][1], q.b[0][i][2]),
+             vec(q.b[0][i][3], q.b[0][i][4], q.b[0][i][5]));
+  row_side(&row[3], 0, f, s.c, vec(q.f1[0].y, -q.f1[0].x, zero()), vec(zero(), zero(), q.f0[0]));
+  block_rank1(&t->h, q.curl, row[3].w[0], row[3].v[0]);
+  real l[10];
+  plane_factor(3, q.k, l);
+  rows_solve_lower(3, l, 1, row);
+  for (int i = 0; i < 3; i++) block_rank1(&t->h, -l[i * (i + 1) / 2 + i], row[i].w[0], row[i].v[0]);
+  block_add_geometric(&t->h, t->v, phi);
+  t->value = q.value - w * base;
+  *gap = q.gap;
+  return mask_and(on, mask_not(apart));
+}
+
+/* ---------------------------------------------------------------------------------------- all pairs */
+
+/* What a list adds up to. */
+typedef struct far_sum {
+  elem value,
+      gap; /* gap: smallest distance between triangles along their planes; of spheres where none (m) */
+  int64_t exact, centred;
+  int touching;
+} far_sum;
+
+/* Sums of the children's rows of every lane whose entry has children; others keep theirs. */
+FN void far_collect(const far_pair *p, const far_list *list, int first, int num, int rows, far_terms *t) {
+  real *field = (real *)t;
+  for (int l = 0; l < num; l++) {
+    const far_entry *e = &list->entry[first + l];
+    if (e->child <= 0) continue;
+    elem sum[FAR_ROW];
+    const elem *row = list->rows + (int64_t)e->child * FAR_ROW;
+    for (int k = 0; k < rows; k++) sum[k] = row[k];
+    for (int c = 1; c < far_children(p, e); c++)
+      for (int k = 0; k < rows; k++) sum[k] = sum[k] + row[c * FAR_ROW + k];
+    for (int k = 0; k < rows; k++) lane_put(&field[k], l, sum[k]);
+  }
+}
+
+/* The first entry of a pack that ends before `end`: none of them is a child of another. */
+FN int far_pack(const far_list *list, int end) {
+  int first = end - 1;
+  while (first > 0 && end - first < ABUT_LANES) {
+    int32_t child = list->entry[first - 1].child;
+    if (child > 0 && child < end) break;
+    first--;
+  }
+  return first;
+}
+
+/* Value (order 0), or value, gradient and Hessian (order 2), of the list at the pose in *p; the row of entry
+ * 0 holds them. Valid where the list holds all that is nearer than d2. */
+FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order) {
+  far_sum out = {0, K(ELEM_HUGE), 0, 0, 0};
+  int rows = order == 0 ? 1 : FAR_ROW;
+  for (int end = list->num; end > 0;) {
+    int first = far_pack(list, end), num = end - first;
+    const far_entry *entry = &list->entry[first];
+    far_nodes n = far_gather(p, entry, num);
+    far_terms t = far_zero();
+    real phi[3], c[3], gap = n.r - n.d1;
+    far_weights(p, &n, phi, c);
+    mask all = mask_from_bits((uint32_t)((1ull << num) - 1)), blend = mask_and(all, lt(phi[0], splat(1)));
+    uint32_t leaves = 0;
+    for (int l = 0; l < num; l++) leaves |= (uint32_t)(entry[l].child < 0) << l;
+    far_collect(p, list, first, num, rows, &t);
+    mask exact = mask_and(blend, mask_from_bits(leaves)), meet = mask_none();
+    if (any(exact)) {
+      far_terms q = far_zero();
+      real between;
+      meet = far_leaf(p, entry, num, exact, n.w, order, &q, &between);
+      real *to = (real *)&t, *from = (real *)&q;
+      for (int k = 0; k < rows; k++) to[k] = sel(exact, from[k], to[k]);
+      t.value = sel(meet, splat(ELEM_HUGE), t.value);
+      gap = sel(exact, between, gap);
+    }
+    far_blend(&n, phi, c, order, &t);
+    uint32_t exact_bits = bits_from_mask(exact), blend_bits = bits_from_mask(blend);
+    for (int l = 0; l < num; l++) {
+      elem g = ((elem *)&gap)[l];
+      int leaf = exact_bits >> l & 1u, far = !(blend_bits >> l & 1u);
+      out.exact += leaf;
+      out.centred += far;
+      if ((leaf || far) && g < out.gap) out.gap = g;
+      elem *row = list->rows + (int64_t)(first + l) * FAR_ROW;
+      for (int k = 0; k < rows; k++) row[k] = ((elem *)((real *)&t + k))[l];
+    }
+    out.touching |= any(meet);
+    end = first;
+  }
+  out.value = list->rows[0];
+  return out;
+}
+KERNEL far_sum far_evaluate(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 2); }
+KERNEL far_sum far_value(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 0); }
+
+/* One query: both bodies in the world's frame. */
+KERNEL void query_longrange(longrange_block *q) {
+  far_pair p = {
+      {q->tree[0], q->tree[1]}, mat_identity(), vec_zero(), K(q->epsilon), K(q->length), q->weighted};
+  far_list list = {q->entry, (elem *)q->rows, 0, q->capacity, 0};
+  q->fits = far_traverse(&p, &list, K(q->margin));
+  q->visits = list.num;
+  if (!q->fits) return;
+  far_sum sum = q->order == 0 ? far_value(&p, &list) : far_evaluate(&p, &list);
+  q->gap = (double)sum.gap;
+  q->exact = sum.exact;
+  q->centred = sum.centred;
+  q->touching = sum.touching;
+  for (int k = 0; k < (q->order == 0 ? 1 : FAR_ROW); k++) q->row[k] = (double)list.rows[k];
+}
