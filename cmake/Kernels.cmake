@@ -14,11 +14,19 @@ set(avx2_flags -mavx2 -mfma)
 set(avx512_flags -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma -mprefer-vector-width=512)
 
 # isa:bits of real:lanes of a vector
+set(ABUT_INSTANCES "" CACHE STRING "instruction sets to compile the kernels for, of scalar, sse2, avx2, avx512; empty: all. \
+sse2 or generic runs everywhere")
 set(kernel_instances scalar:64:1)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   list(APPEND kernel_instances sse2:64:2 sse2:32:4 avx2:64:4 avx2:32:8 avx512:64:8 avx512:32:16)
 else()
   list(APPEND kernel_instances generic:64:2 generic:32:4)
+endif()
+
+if(ABUT_INSTANCES)
+  list(TRANSFORM ABUT_INSTANCES APPEND ":" OUTPUT_VARIABLE wanted)
+  list(JOIN wanted "|" wanted)
+  list(FILTER kernel_instances INCLUDE REGEX "^(scalar:|${wanted})")
 endif()
 
 set(kernel_objects "")

@@ -142,7 +142,7 @@ static inline abut_model *scene_finish(abut_builder *b) {
   return model;
 }
 
-static inline abut_model *scene_load(const char *path) {
+static inline abut_model *scene_model(const char *path) {
   abut_model *model = NULL;
   CHECK_STATUS(abut_model_load(path, NULL, &model), ABUT_OK);
   return model;

@@ -8,7 +8,7 @@ static const double g = 9.81, pi = 3.14159265358979323846;
 /* scenes/incline.abut: 1 kg on 16 degrees. Distance down the slope at each step is written to way. */
 static void slide_down(double mu, abut_options options, int steps, double *way) {
   const double down[3] = {cos(16 * pi / 180), 0, -sin(16 * pi / 180)};
-  abut_model *model = scene_load("scenes/incline.abut");
+  abut_model *model = scene_model("scenes/incline.abut");
   REQUIRE(model);
   options.friction = mu;
   scene_run *r = scene_rollout(model, options, steps, NULL, NULL, NULL);

@@ -118,7 +118,7 @@ TEST(unsupported_elements_are_refused_by_name) {
 }
 
 TEST(ignore_unsupported_drops_and_says_so) {
-  abut_load_options ignore = {1, 0};
+  abut_load_options ignore = {.ignore_unsupported = 1};
   for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
     abut_model *model = NULL;
     abut_status status = load_as(".xml", refusals[i].text, &ignore, &model);
@@ -164,7 +164,7 @@ TEST(long_lists_end_with_a_count) {
 }
 
 TEST(dropped_actuators_leave_the_others_in_order) {
-  abut_load_options ignore = {1, 0};
+  abut_load_options ignore = {.ignore_unsupported = 1};
   abut_model *model = NULL;
   CHECK_STATUS(
       load_as(".xml",
@@ -241,7 +241,7 @@ TEST(joints) {
 }
 
 TEST(hull_points_of_cylinders) {
-  abut_load_options options = {0, 10};
+  abut_load_options options = {.hull_points = 10};
   abut_model *model = NULL;
   const char *text =
       "<mujoco><worldbody><body><freejoint/><geom type='cylinder' size='1 2'/></body></worldbody></mujoco>";

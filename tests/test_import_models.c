@@ -317,7 +317,7 @@ static void check_imports(const char *path, const char *file) {
 /* Refused with every equality constraint and tendon named; ignorable unless it is an equality, a height field
  * or an open mesh whose volume is needed. */
 static void check_refused(const char *path, const char *file, const char *word) {
-  abut_load_options ignore = {1, 0};
+  abut_load_options ignore = {.ignore_unsupported = 1};
   abut_model *model = NULL;
   abut_status status = abut_model_load(path, NULL, &model);
   if (mj_version() < 300 && status == ABUT_ERROR_FILE) return;

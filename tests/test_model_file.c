@@ -39,6 +39,7 @@ static abut_model *make_model(void) {
     geom.type = i == 1 ? ABUT_GEOM_BOX : ABUT_GEOM_CYLINDER;
     geom.size[0] = geom.size[1] = geom.size[2] = 0.1;
     geom.hull_points = 6;
+    geom.tessellation = 1;
     CHECK_STATUS(abut_builder_add_geom(b, &geom, NULL), ABUT_OK);
   }
   CHECK_STATUS(abut_builder_add_pair(b, 1, 2, 0.5), ABUT_OK);
@@ -238,8 +239,8 @@ TEST(messages) {
   bytes[4] = 9;
   write_all(path, bytes, size);
   CHECK_STATUS(abut_model_load(path, NULL, &m), ABUT_ERROR_FILE);
-  CHECK(strstr(abut_error_message(), "version 9 is not supported, this build reads 1") != NULL);
-  bytes[4] = 1;
+  CHECK(strstr(abut_error_message(), "version 9 is not supported, this build reads 2") != NULL);
+  bytes[4] = 2;
   bytes[size - 20] ^= 1;
   write_all(path, bytes, size);
   CHECK_STATUS(abut_model_load(path, NULL, &m), ABUT_ERROR_FILE);

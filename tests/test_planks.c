@@ -56,7 +56,7 @@ static abut_options planks_local(double stiffness, double gap0) {
 
 /* The gap given at the start is about what the weights will need, lest the planks bounce. */
 TEST(planks_stand_with_a_short_reach) {
-  abut_model *model = scene_load("scenes/planks20.abut");
+  abut_model *model = scene_model("scenes/planks20.abut");
   double qpos[7 * PLANKS];
   REQUIRE(model);
   CHECK(stand(model, planks_local(1e-3, 3.9e-4), qpos));
@@ -65,7 +65,7 @@ TEST(planks_stand_with_a_short_reach) {
 
 /* At the default stiffness a softer contact leans further: it stands with the longer, more damped step. */
 TEST(planks_stand_at_the_default_stiffness) {
-  abut_model *model = scene_load("scenes/planks20.abut");
+  abut_model *model = scene_model("scenes/planks20.abut");
   double qpos[7 * PLANKS];
   REQUIRE(model);
   abut_options o = planks_local(0, 2.6e-4);
@@ -77,7 +77,7 @@ TEST(planks_stand_at_the_default_stiffness) {
 /* The inverse barrier reaches everywhere, and planks must tilt until far vertices unload: the stiffness
  * decides. The largest power of ten that stands is printed; ten times as much topples. */
 TEST(planks_stand_with_the_inverse_barrier) {
-  abut_model *model = scene_load("scenes/planks20.abut");
+  abut_model *model = scene_model("scenes/planks20.abut");
   double qpos[7 * PLANKS], found = 0;
   REQUIRE(model);
   for (int decade = -7; decade >= -12 && found == 0; decade--) {
@@ -112,7 +112,7 @@ static void plank_pose(const double *qpos, int k, double pose[7]) {
 /* Under the k-th plank the query finds the weight of k planks, and its centre (k + 1) mm inside the edge of
  * the next: each of the k planks above lies 2 mm further in than the overhang that would balance. */
 TEST(planks_press_near_the_edges) {
-  abut_model *model = scene_load("scenes/planks20.abut");
+  abut_model *model = scene_model("scenes/planks20.abut");
   double qpos[7 * PLANKS];
   REQUIRE(model);
   abut_options o = planks_local(1e-3, 3.9e-4);

@@ -138,7 +138,7 @@ static const double more_iterations = 0.02; /* share by which scales may differ 
 static scene_run *run_scaled(const char *name, int32_t contact, double l, double mass) {
   char path[64];
   snprintf(path, sizeof path, "scenes/%s.abut", name);
-  abut_model *m = scene_load(path);
+  abut_model *m = scene_model(path);
   if (!m) return NULL;
   abut_options o = abut_default_options();
   o.nenv = SCENE_ENVS;

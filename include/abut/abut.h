@@ -132,6 +132,14 @@ typedef struct abut_geom_def {
   const double *points; /* mesh: npoint x 3, in the geom frame (m); their convex hull is the shape */
   int64_t npoint;
   int32_t hull_points; /* cylinder, ellipsoid: points of the hull that replaces them; 0: default */
+  /* surface in long-range contact: mesh: vertices (nvertex x 3, geom frame, m) and triangles (ntriangle x 3),
+   * convex or not, NULL: its hull; other types: an octahedron's edges, or a box's, are cut into
+   * `tessellation` parts, 0: default */
+  const double *vertices;
+  int64_t nvertex;
+  const int32_t *triangles;
+  int64_t ntriangle;
+  int32_t tessellation;
 } abut_geom_def;
 
 typedef struct abut_actuator_def {
@@ -177,6 +185,7 @@ ABUT_API abut_status abut_builder_finish(abut_builder *builder, abut_model **mod
 typedef struct abut_load_options {
   int32_t ignore_unsupported; /* drop what can be dropped (docs/import.md) instead of refusing */
   int32_t hull_points;        /* cylinder, ellipsoid: points of their hulls; 0: default */
+  int32_t tessellation;       /* of primitives in long-range contact (abut_geom_def); 0: default */
 } abut_load_options;
 
 /* Reads .xml (MJCF), .urdf (both through MuJoCo, if built with it) or .abut. options may be NULL.
@@ -224,7 +233,8 @@ ABUT_API abut_status abut_model_hull(const abut_model *model, int32_t geom, abut
 
 /* ---------------------------------------------------------------------------------------- batch */
 
-enum { ABUT_CONTACT_LOCAL = 0, ABUT_CONTACT_INVERSE = 1 };
+enum { ABUT_CONTACT_LOCAL = 0, ABUT_CONTACT_INVERSE = 1, ABUT_CONTACT_LONGRANGE = 2 };
+enum { ABUT_FORM_WEIGHTED = 0, ABUT_FORM_PAPER = 1 }; /* long-range (docs/longrange.md) */
 enum { ABUT_F64 = 0, ABUT_F32 = 1 };
 enum { ABUT_DEVICE_AUTO = 0, ABUT_DEVICE_CPU = 1, ABUT_DEVICE_CUDA = 2 };
 enum { ABUT_WEIGHTS_UNIT = 0, ABUT_WEIGHTS_NORMALISED = 1 };
@@ -253,6 +263,8 @@ typedef struct abut_options {
   double friction;       /* overrides every coefficient if >= 0 */
   double slip_velocity;  /* below it contact creeps (m/s) */
   double tolerance;      /* gradient tolerance of a step (N, N m / L0) */
+  int32_t form;          /* long-range: ABUT_FORM_* */
+  double epsilon;        /* long-range: width of the blend between points and triangles */
 } abut_options;
 ABUT_API abut_options abut_default_options(void);
 
@@ -406,7 +418,6 @@ ABUT_API abut_status abut_query_plane(int64_t count, const abut_plane_query *que
 
 /* Long-range potential of two triangle meshes (docs/longrange.md; 000, eqs. 3 to 8): the kernel that a step
  * calls. */
-enum { ABUT_FORM_WEIGHTED = 0, ABUT_FORM_PAPER = 1 };
 
 /* Triangles in one common frame. tree: a binary tree over them, pair k joins two subtrees: c >= 0 is triangle
  * c, c < 0 is pair ~c, pair 0 is the root; NULL: one is built. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 double barrier_slope(int contact, double reach, double x) {
-  if (contact == ABUT_CONTACT_INVERSE) return 1 / (x * x);
+  if (contact != ABUT_CONTACT_LOCAL) return 1 / (x * x);
   double d = reach - x;
   return d > 0 ? d * d * d * (5 * reach - x) / pow(x, 6) : 0;
 }

@@ -78,6 +78,8 @@ static void print_defaults(const job *in) {
   printf("  --dt %g (the scene's timestep is %g)\n", used->timestep, abut_model_timestep(in->model));
   printf("  --contact %s", cli_choice("contact", used->contact));
   if (used->contact == ABUT_CONTACT_LOCAL) printf(" --reach %g", used->reach);
+  if (used->contact == ABUT_CONTACT_LONGRANGE)
+    printf(" --epsilon %g --form %s", used->epsilon, cli_choice("form", used->form));
   printf(" --stiffness %g --length %g --weights %s\n", used->stiffness, used->length,
          cli_choice("weights", used->weights));
   printf("  --gap0 %g --max-separation %g\n", used->gap0, used->max_separation);

@@ -14,7 +14,8 @@ static void print_warnings(const abut_model *model) {
 
 int job_load(job *out, const char *path, const cli_options *options) {
   memset(out, 0, sizeof *out);
-  abut_load_options load = {options->ignore_unsupported, (int32_t)options->hull_points};
+  abut_load_options load = {options->ignore_unsupported, (int32_t)options->hull_points,
+                            (int32_t)options->tessellation};
   if (abut_model_load(path, &load, &out->model) != ABUT_OK) return cli_library_error();
   out->sizes = abut_model_get_sizes(out->model);
   print_warnings(out->model);
@@ -33,6 +34,8 @@ abut_options job_options(const cli_options *options) {
   out.threads = (int32_t)options->threads;
   out.dtype = options->dtype;
   out.contact = options->contact;
+  out.form = options->form;
+  take(&out.epsilon, options->epsilon);
   out.weights = options->weights;
   out.friction_form = options->friction_form;
   out.solver = options->solver;

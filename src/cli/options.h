@@ -20,10 +20,11 @@ typedef struct cli_options {
   const char *arguments[2]; /* SCENE, OUT and the like */
   int argument_count;
   uint64_t given; /* bit i: the table's option i was on the command line */
-  int64_t envs, steps, threads, max_iterations, hull_points, env, buffer;
+  int64_t envs, steps, threads, max_iterations, hull_points, tessellation, env, buffer;
   uint64_t seed;
-  double dt, reach, stiffness, length, gap0, max_separation, friction, slip, tol, perturb, gap;
-  int contact, weights, friction_form, solver, device, dtype; /* indices of the choices, in abut.h's order */
+  double dt, reach, stiffness, length, gap0, max_separation, friction, epsilon, slip, tol, perturb, gap;
+  int contact, form, weights, friction_form, solver, device,
+      dtype; /* indices of the choices, in abut.h's order */
   int json, check, ignore_unsupported;
   const char *ctrl, *key, *out, *gltf, *filter, *scenes;
 } cli_options;

@@ -88,8 +88,8 @@ static void print_heading(const job *in, const trajectory *run, const char *scen
          in->sizes.nu, in->sizes.ngeom, in->sizes.npair);
   printf("%lld environment%s, %lld step%s of %g s, %s, %s barrier, %s\n", (long long)used->nenv,
          PLURAL(used->nenv), (long long)run->steps, PLURAL(run->steps), used->timestep,
-         used->device == ABUT_DEVICE_CUDA ? "CUDA" : "CPU",
-         used->contact == ABUT_CONTACT_LOCAL ? "local" : "inverse", used->dtype == ABUT_F64 ? "f64" : "f32");
+         used->device == ABUT_DEVICE_CUDA ? "CUDA" : "CPU", cli_choice("contact", used->contact),
+         used->dtype == ABUT_F64 ? "f64" : "f32");
   fflush(stdout);
 }
 

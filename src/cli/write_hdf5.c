@@ -132,7 +132,7 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
   } texts[] = {{"scene", options->arguments[0]},
                {"version", abut_version()},
                {"ctrl", options->ctrl},
-               {"contact", used->contact == ABUT_CONTACT_LOCAL ? "local" : "inverse"},
+               {"contact", cli_choice("contact", used->contact)},
                {"weights", used->weights == ABUT_WEIGHTS_UNIT ? "unit" : "normalised"},
                {"friction_form", used->friction_form == ABUT_FRICTION_PLANE ? "plane" : "vertex"},
                {"solver", used->solver == ABUT_SOLVER_JOINT ? "joint" : "nested"}};

@@ -38,6 +38,8 @@ static const abut_kernels cuda_f64 = {.isa = "cuda", .lanes = 1, .elem_size = 8}
 
 static abut_status cuda_find(const abut_options *o) {
   int count = 0, driver = 0;
+  if (o->contact == ABUT_CONTACT_LONGRANGE)
+    return abut_fail(ABUT_ERROR_UNSUPPORTED, "contact longrange does not run on a GPU yet");
   if (o->nenv > INT32_MAX / 32)
     return abut_fail(ABUT_ERROR_ARGUMENT, "%lld environments: one device takes %d at most",
                      (long long)o->nenv, INT32_MAX / 32);

@@ -20,6 +20,7 @@ abut_options abut_default_options(void) {
   o.friction = -1;
   o.slip_velocity = 1e-4;
   o.tolerance = 1e-6;
+  o.epsilon = 0.5;
   return o;
 }
 
@@ -31,7 +32,8 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   *o = *in;
   RANGE(o->nenv >= 1 && o->nenv <= (int64_t)1 << 40, "nenv", "lld", (long long)o->nenv);
   RANGE(o->dtype == ABUT_F64 || o->dtype == ABUT_F32, "dtype", "d", o->dtype);
-  RANGE(o->contact == ABUT_CONTACT_LOCAL || o->contact == ABUT_CONTACT_INVERSE, "contact", "d", o->contact);
+  RANGE(o->contact >= ABUT_CONTACT_LOCAL && o->contact <= ABUT_CONTACT_LONGRANGE, "contact", "d", o->contact);
+  RANGE(o->form == ABUT_FORM_WEIGHTED || o->form == ABUT_FORM_PAPER, "form", "d", o->form);
   RANGE(o->weights == 0 || o->weights == 1, "weights", "d", o->weights);
   RANGE(o->friction_form == 0 || o->friction_form == 1, "friction_form", "d", o->friction_form);
   RANGE(o->solver == 0 || o->solver == 1, "solver", "d", o->solver);
@@ -52,6 +54,7 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   RANGE(o->max_separation >= 0, "max_separation", "g", o->max_separation);
   RANGE(!isnan(o->friction) && o->friction < 1e6, "friction", "g", o->friction);
   RANGE(o->slip_velocity > 0 && isfinite(o->slip_velocity), "slip_velocity", "g", o->slip_velocity);
+  RANGE(o->epsilon > 0 && o->epsilon <= 100, "epsilon", "g", o->epsilon);
   RANGE(o->tolerance > 0 && isfinite(o->tolerance), "tolerance", "g", o->tolerance);
   if (o->threads == 0) o->threads = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
   if (o->threads < 1) o->threads = 1;
@@ -60,7 +63,7 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
 
 static int32_t initial_capacity(const abut_model *m, const abut_options *o) {
   int32_t all = m->npair > 0 ? m->npair : 1, start = o->pair_capacity;
-  if (start == 0) start = o->contact == ABUT_CONTACT_INVERSE ? all : 8 + 4 * m->nbody;
+  if (start == 0) start = o->contact != ABUT_CONTACT_LOCAL ? all : 8 + 4 * m->nbody;
   return start < all ? start : all;
 }
 
@@ -97,6 +100,8 @@ static const backend *backend_of(const abut_options *o) {
 }
 
 /* What follows from model and options alone. */
+enum { FAR_FIRST = 4096 }; /* entries of long-range lists to begin with */
+
 static abut_status plan(const abut_model *model, const abut_options *options, abut_batch *b) {
   ABUT_TRY(resolve(options, &b->options));
   b->model = model;
@@ -105,7 +110,9 @@ static abut_status plan(const abut_model *model, const abut_options *options, ab
   b->backend = k;
   b->kernels = b->backend->kernels(&b->options);
   b->capacity = b->nslot = initial_capacity(model, &b->options);
-  return params_create(model, &b->options, &b->params);
+  ABUT_TRY(params_create(model, &b->options, &b->params));
+  b->far = b->params.far ? FAR_FIRST : 0;
+  return ABUT_OK;
 }
 
 abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
@@ -279,6 +286,15 @@ abut_status batch_grow(abut_batch *b, int32_t need) {
     record_free(b, &backend_cpu, &b->next.warm);
     ABUT_TRY(record_allocate(b, &backend_cpu, b->options.nenv, &b->next.warm));
   }
+  return b->backend->open(b);
+}
+
+abut_status batch_grow_far(abut_batch *b, int64_t need) {
+  if (need > INT32_MAX / 2)
+    return abut_fail(ABUT_ERROR_MEMORY, "long-range lists of %lld entries are too long", (long long)need);
+  ABUT_TRY(b->backend->fetch(b, 1));
+  b->backend->close(b);
+  b->far = need > b->far ? (int32_t)need : b->far;
   return b->backend->open(b);
 }
 

@@ -20,6 +20,7 @@ struct abut_batch {
   step_params params;
   int32_t capacity; /* contacts per environment in every record */
   int32_t nslot;    /* contacts per lane group: those of all its lanes */
+  int32_t far;      /* long-range: entries in a lane's lists; 0 without such pairs */
   int32_t nworker;
   worker *workers;
   batch_state state, next;
@@ -53,7 +54,7 @@ void worker_destroy(worker *w);
  * change nothing but time. */
 typedef void (*worker_main)(worker *w, void *arg);
 void workers_run(struct abut_batch *batch, worker_main run, void *arg);
-int64_t worker_bytes(const step_params *params, const abut_kernels *kernels, int32_t capacity);
+int64_t worker_bytes(const abut_batch *b);
 
 /* In the memory of a backend: of the host's mirror, backend_cpu. */
 abut_status record_allocate(const abut_batch *b, const struct backend *memory, int64_t rows,
@@ -63,6 +64,8 @@ int64_t record_bytes(const abut_batch *b);
 /* Makes room for more contacts: in records and lane groups, or in lane groups only. */
 abut_status batch_grow(abut_batch *b, int32_t need);
 abut_status batch_grow_slots(abut_batch *b, int32_t need);
+/* Makes room for as many entries of long-range lists. */
+abut_status batch_grow_far(abut_batch *b, int64_t need);
 /* Goes on with another instance of the same real type, for tests that compare instances. */
 abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels);
 

@@ -66,6 +66,8 @@ static void free_pair(abut_pair_def *def) { (void)def; }
 static void free_geom(abut_geom_def *def) {
   free((char *)def->name);
   free((double *)def->points);
+  free((double *)def->vertices);
+  free((int32_t *)def->triangles);
 }
 
 static void free_key(abut_key_def *def) {
@@ -225,9 +227,14 @@ abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *de
     return abut_fail(ABUT_ERROR_MODEL, "%s: density is %g, must not be negative", who, def->density);
   int mesh = def->type == ABUT_GEOM_MESH;
   if (!mesh) geom.npoint = 0;
+  if (!mesh || !def->triangles) geom.nvertex = geom.ntriangle = 0;
   abut_status status = ABUT_OK;
   geom.name = copy_text(&status, def->name);
   geom.points = copy_bytes(&status, mesh ? def->points : NULL, (size_t)geom.npoint * 3 * sizeof *def->points);
+  geom.vertices = copy_bytes(&status, geom.nvertex ? def->vertices : NULL,
+                             (size_t)geom.nvertex * 3 * sizeof *def->vertices);
+  geom.triangles = copy_bytes(&status, geom.ntriangle ? def->triangles : NULL,
+                              (size_t)geom.ntriangle * 3 * sizeof *def->triangles);
   if (status == ABUT_OK) return append_geom(builder, &geom, id);
   free_geom(&geom);
   return status;

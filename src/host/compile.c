@@ -6,6 +6,8 @@
 #include "moment.h"
 #include "pairs.h"
 #include "shape_geom.h"
+#include "shape_surface.h"
+#include "shape_tree.h"
 #include "status.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@ typedef struct plan {
   int32_t *joint_of, *joint_at; /* builder's id of a compiled joint; compiled id of a builder's */
   int32_t *geom_of, *geom_at;
   abut_shape *shapes; /* by compiled geom */
+  abut_tree *trees;
   abut_pair_def *pairs;
 } plan;
 
@@ -26,18 +29,22 @@ static abut_status plan_allocate(plan *p, const abut_builder *builder) {
   p->geom_of = new_array(builder->ngeom, sizeof *p->geom_of);
   p->geom_at = new_array(builder->ngeom, sizeof *p->geom_at);
   p->shapes = new_array(builder->ngeom, sizeof *p->shapes);
+  p->trees = new_array(builder->ngeom, sizeof *p->trees);
   p->pairs = new_array(builder->npair, sizeof *p->pairs);
-  if (p->joint_of && p->joint_at && p->geom_of && p->geom_at && p->shapes && p->pairs) return ABUT_OK;
+  if (p->joint_of && p->joint_at && p->geom_of && p->geom_at && p->shapes && p->trees && p->pairs)
+    return ABUT_OK;
   return abut_fail(ABUT_ERROR_MEMORY, "model: no memory to compile it");
 }
 
 static void plan_free(plan *p, const abut_builder *builder) {
   for (int32_t g = 0; p->shapes && g < builder->ngeom; g++) abut_shape_free(p->shapes + g);
+  for (int32_t g = 0; p->trees && g < builder->ngeom; g++) abut_tree_free(p->trees + g);
   free(p->joint_of);
   free(p->joint_at);
   free(p->geom_of);
   free(p->geom_at);
   free(p->shapes);
+  free(p->trees);
   free(p->pairs);
 }
 
@@ -81,10 +88,24 @@ static abut_status geom_failure(abut_status status, const abut_geom_def *def, in
   return abut_fail(status, "geom %d: %s", id, why);
 }
 
+/* The sphere tree over a geom's surface, in the body's frame. */
+static abut_status build_tree(const abut_geom_def *def, const abut_shape *shape, abut_tree *tree) {
+  abut_surface surface;
+  if (def->type == ABUT_GEOM_PLANE) return ABUT_OK;
+  ABUT_TRY(abut_surface_build(def, shape, &surface));
+  for (int64_t i = 0; i < surface.npoint; i++)
+    abuti_transform(surface.points + 3 * i, def->pos, def->quat, surface.points + 3 * i);
+  abut_status status =
+      abut_tree_build(surface.points, surface.npoint, surface.faces, surface.nface, NULL, tree);
+  abut_surface_free(&surface);
+  return status;
+}
+
 static abut_status plan_shapes(plan *p, const abut_builder *builder) {
   for (int32_t g = 0; g < builder->ngeom; g++) {
     const abut_geom_def *def = builder->geoms + p->geom_of[g];
     ABUT_TRY(geom_failure(abut_shape_build(def, p->shapes + g), def, p->geom_of[g]));
+    ABUT_TRY(geom_failure(build_tree(def, p->shapes + g, p->trees + g), def, p->geom_of[g]));
   }
   return ABUT_OK;
 }
@@ -97,8 +118,10 @@ static const char *text_or_empty(const char *text) { return text ? text : ""; }
 static int64_t text_size(const char *text) { return text && *text ? (int64_t)strlen(text) + 1 : 0; }
 
 static abut_status set_counts(abut_model *m, const abut_builder *builder, const plan *p) {
-  int64_t npoint = 0, nface = 0, ntext = 1 + text_size(builder->warnings);
+  int64_t npoint = 0, nface = 0, nnode = 0, ntriangle = 0, ntext = 1 + text_size(builder->warnings);
   for (int32_t i = 0; i < builder->ngeom; i++) npoint += p->shapes[i].npoint, nface += p->shapes[i].nface;
+  for (int32_t i = 0; i < builder->ngeom; i++)
+    nnode += p->trees[i].nodenum, ntriangle += p->trees[i].trianglenum;
   for (int32_t i = 0; i < builder->nbody; i++) ntext += text_size(builder->bodies[i].name);
   for (int32_t i = 0; i < builder->njoint; i++) ntext += text_size(builder->joints[i].name);
   for (int32_t i = 0; i < builder->ngeom; i++) ntext += text_size(builder->geoms[i].name);
@@ -106,10 +129,11 @@ static abut_status set_counts(abut_model *m, const abut_builder *builder, const 
   for (int32_t i = 0; i < builder->nkey; i++) ntext += text_size(builder->keys[i].name);
   int64_t nname =
       (int64_t)builder->nbody + builder->njoint + builder->ngeom + builder->nactuator + builder->nkey;
-  if (npoint > INT32_MAX || nface > INT32_MAX || ntext > INT32_MAX || nname > INT32_MAX)
+  if (npoint > INT32_MAX || nface > INT32_MAX || nnode > INT32_MAX || ntext > INT32_MAX || nname > INT32_MAX)
     return abut_fail(ABUT_ERROR_MODEL,
-                     "model: %lld points, %lld faces, %lld names of %lld bytes are too many",
-                     (long long)npoint, (long long)nface, (long long)nname, (long long)ntext);
+                     "model: %lld points, %lld faces, %lld triangles, %lld names of %lld bytes are too many",
+                     (long long)npoint, (long long)nface, (long long)ntriangle, (long long)nname,
+                     (long long)ntext);
   m->nbody = builder->nbody;
   m->njnt = builder->njoint;
   m->nq = builder->nq;
@@ -118,6 +142,8 @@ static abut_status set_counts(abut_model *m, const abut_builder *builder, const 
   m->ngeom = builder->ngeom;
   m->npoint = (int32_t)npoint;
   m->nface = (int32_t)nface;
+  m->nnode = (int32_t)nnode;
+  m->ntriangle = (int32_t)ntriangle;
   m->nkey = builder->nkey;
   m->nname = (int32_t)nname;
   m->ntext = (int32_t)ntext;
@@ -209,8 +235,24 @@ static void fill_hull(abut_model *m, int32_t g, const abut_shape *shape, int32_t
   *face += shape->nface;
 }
 
+/* The geom's sphere tree, from *node and *triangle on. */
+static void fill_tree(abut_model *m, int32_t g, const abut_tree *tree, int32_t *node, int32_t *triangle) {
+  m->geom_nodeadr[g] = m->geom_triangleadr[g] = -1;
+  m->geom_nodenum[g] = tree->nodenum;
+  m->geom_area[g] = tree->area;
+  if (!tree->nodenum) return;
+  m->geom_nodeadr[g] = *node;
+  m->geom_triangleadr[g] = *triangle;
+  memcpy(m->node_sphere + 5 * (size_t)*node, tree->sphere, (size_t)tree->nodenum * 5 * sizeof *tree->sphere);
+  memcpy(m->node_child + *node, tree->child, (size_t)tree->nodenum * sizeof *tree->child);
+  memcpy(m->triangle + 9 * (size_t)*triangle, tree->corners,
+         (size_t)tree->trianglenum * 9 * sizeof *tree->corners);
+  *node += tree->nodenum;
+  *triangle += tree->trianglenum;
+}
+
 static void fill_geoms(abut_model *m, const abut_builder *builder, const plan *p) {
-  int32_t point = 0, face = 0;
+  int32_t point = 0, face = 0, node = 0, triangle = 0;
   for (int32_t g = 0; g < m->ngeom; g++) {
     const abut_geom_def *def = builder->geoms + p->geom_of[g];
     const abut_shape *shape = p->shapes + g;
@@ -225,6 +267,7 @@ static void fill_geoms(abut_model *m, const abut_builder *builder, const plan *p
     m->geom_radius[g] = shape->radius;
     m->geom_hull_error[g] = shape->hull_error;
     fill_hull(m, g, shape, &point, &face);
+    fill_tree(m, g, p->trees + g, &node, &triangle);
   }
 }
 

@@ -73,7 +73,8 @@ abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progres
     io = io_of(b, a);
     ABUT_TRY(b->backend->run(b, &program_reverse, &io, (program_report){progress, user}));
     if (!io.need || io.stop) break;
-    ABUT_TRY(batch_grow_slots(b, (int32_t)io.need)); /* other steps share a group than in the rollout */
+    /* other steps share a group than in the rollout */
+    ABUT_TRY(io.need_far ? batch_grow_far(b, io.need_far) : batch_grow_slots(b, (int32_t)io.need));
   }
   if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "reverse pass stopped by its progress callback");
   return ABUT_OK;

@@ -177,7 +177,7 @@ typedef struct import_job {
   const mjModel *mj;
   abut_builder *builder;
   abut_findings findings;
-  int32_t hull_points;
+  int32_t hull_points, tessellation;
   int32_t *geoms; /* builder's id of each geom, -1 if dropped */
 } import_job;
 
@@ -290,6 +290,20 @@ static double *mesh_points(const mjModel *mj, int mesh, int64_t *count) {
   return points;
 }
 
+/* The mesh as it is, convex or not, into the definition; the vertices are to be freed. Without triangles, or
+ * memory, the hull stands for it. */
+static double *mesh_surface(const mjModel *mj, int mesh, abut_geom_def *def) {
+  int n = mj->mesh_vertnum[mesh];
+  double *vertices = mj->mesh_facenum[mesh] > 0 ? malloc((size_t)n * 3 * sizeof *vertices) : NULL;
+  if (!vertices) return NULL;
+  for (int i = 0; i < 3 * n; i++) vertices[i] = mj->mesh_vert[3 * mj->mesh_vertadr[mesh] + i];
+  def->vertices = vertices;
+  def->nvertex = n;
+  def->triangles = mj->mesh_face + 3 * mj->mesh_faceadr[mesh];
+  def->ntriangle = mj->mesh_facenum[mesh];
+  return vertices;
+}
+
 /* Whether the points span a hull. For shapes that are only looked at: builders refuse flat ones. */
 static int has_hull(const double *points, int64_t count) {
   double *hull_points = NULL;
@@ -308,14 +322,17 @@ static abut_status add_mesh_geom(import_job *job, int geom, abut_geom_def *def) 
   double *points = mesh_points(mj, mesh, &def->npoint);
   if (!points) return abut_fail(ABUT_ERROR_MEMORY, "mesh '%s': out of memory", name);
   abut_status status = ABUT_OK;
+  double *surface = NULL;
   if (abut_import_geom_collides(mj, geom) || has_hull(points, def->npoint)) {
     def->points = points;
+    surface = mesh_surface(mj, mesh, def);
     status = abut_builder_add_geom(job->builder, def, &job->geoms[geom]);
   } else {
     abut_findings_add(&job->findings, ABUT_FINDING_NOTE,
                       "geom %d (mesh '%s') is left out: it never collides and is flat", geom, name);
   }
   free(points);
+  free(surface);
   return status;
 }
 
@@ -333,6 +350,7 @@ static abut_status add_geom(import_job *job, int geom) {
   def.density = 0; /* masses are MuJoCo's, zero included */
   def.friction = friction_of(mj, geom);
   def.hull_points = job->hull_points;
+  def.tessellation = job->tessellation;
   int touches = !constraint_disabled(mj, mjDSBL_CONTACT);
   def.contype = touches ? mj->geom_contype[geom] : 0;
   def.conaffinity = touches ? mj->geom_conaffinity[geom] : 0;
@@ -524,7 +542,7 @@ abut_status abut_import_mujoco(const char *path, const abut_load_options *option
   if (!options) options = &defaults;
   mjModel *mj = NULL;
   *model = NULL;
-  import_job job = {.hull_points = options->hull_points};
+  import_job job = {.hull_points = options->hull_points, .tessellation = options->tessellation};
   abut_status status = abut_import_compile(path, &job.findings, &mj);
   if (status == ABUT_OK) {
     job.mj = mj;

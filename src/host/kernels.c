@@ -2,10 +2,12 @@
 #include "kernels/table.h"
 #include <string.h>
 
-extern const abut_kernels abut_kernels_scalar_f64;
+/* Weak: a build may leave out all but some (ABUT_INSTANCES). */
+#define WEAK __attribute__((weak))
+extern const abut_kernels abut_kernels_scalar_f64 WEAK;
 #if defined(__x86_64__) || defined(__i386__)
-extern const abut_kernels abut_kernels_sse2_f64, abut_kernels_sse2_f32, abut_kernels_avx2_f64,
-    abut_kernels_avx2_f32, abut_kernels_avx512_f64, abut_kernels_avx512_f32;
+extern const abut_kernels abut_kernels_sse2_f64 WEAK, abut_kernels_sse2_f32 WEAK, abut_kernels_avx2_f64 WEAK,
+    abut_kernels_avx2_f32 WEAK, abut_kernels_avx512_f64 WEAK, abut_kernels_avx512_f32 WEAK;
 
 static int runs_here(const char *isa) {
   if (!strcmp(isa, "avx512"))
@@ -19,7 +21,7 @@ static const abut_kernels *const instances[2][4] = {
     {&abut_kernels_avx512_f32, &abut_kernels_avx2_f32, &abut_kernels_sse2_f32, 0},
 };
 #else
-extern const abut_kernels abut_kernels_generic_f64, abut_kernels_generic_f32;
+extern const abut_kernels abut_kernels_generic_f64 WEAK, abut_kernels_generic_f32 WEAK;
 static int runs_here(const char *isa) { return isa != 0; }
 static const abut_kernels *const instances[2][4] = {
     {&abut_kernels_generic_f64, &abut_kernels_scalar_f64, 0, 0},

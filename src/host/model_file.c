@@ -16,7 +16,7 @@
 #endif
 
 /* count up when model.def, the counts or their meaning change */
-enum { VERSION = 1, CHECKSUM_BYTES = 8 };
+enum { VERSION = 2, CHECKSUM_BYTES = 8 };
 
 static const char magic[4] = {'A', 'B', 'U', 'T'};
 

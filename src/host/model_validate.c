@@ -271,6 +271,38 @@ static abut_status check_hull(const abut_model *m, int32_t g) {
   return ABUT_OK;
 }
 
+/* Nodes must be a binary tree: every node but the root has one parent, before it; every triangle one leaf. A
+ * sphere that does not hold what is below it would lose contacts. */
+static abut_status check_tree(const abut_model *m, int32_t g) {
+  int32_t first = m->geom_nodeadr[g], nodes = m->geom_nodenum[g], base = m->geom_triangleadr[g], leaves = 0,
+          next = 1;
+  int32_t triangles = (nodes + 1) / 2;
+  if (!is_range(first, nodes, m->nnode) || (nodes == 0) != (m->geom_type[g] == ABUT_GEOM_PLANE) ||
+      (nodes > 0 && nodes % 2 == 0) || !is_range(base, triangles, m->ntriangle))
+    return bad(m, 'g', g, "a tree of %d nodes from %d of the model's %d, triangles from %d of %d", nodes,
+               first, m->nnode, base, m->ntriangle);
+  if (m->geom_area[g] < 0) return bad(m, 'g', g, "area is %g, must not be negative", m->geom_area[g]);
+  for (int32_t n = 0; n < nodes; n++) {
+    const double *s = m->node_sphere + 5 * (size_t)(first + n);
+    int32_t c = m->node_child[first + n];
+    if (s[3] < 0 || s[4] < 0) return bad(m, 'g', g, "node %d has radius %g and weight %g", n, s[3], s[4]);
+    if (c < 0 ? ~c >= triangles : c != next || c > nodes - 2)
+      return bad(m, 'g', g, "node %d has child %d", n, c);
+    if (c >= 0) next += 2;
+    leaves += c < 0;
+    for (int k = 0; k < (c < 0 ? 3 : 2); k++) {
+      const double *x = c < 0 ? m->triangle + 9 * (size_t)(base + ~c) + 3 * k
+                              : m->node_sphere + 5 * (size_t)(first + c + k);
+      double reach = hypot(hypot(x[0] - s[0], x[1] - s[1]), x[2] - s[2]) + (c < 0 ? 0 : x[3]);
+      if (!(reach <= s[3] * (1 + 1e-9)))
+        return bad(m, 'g', g, "node %d has radius %g, what is below it reaches to %g", n, s[3], reach);
+    }
+  }
+  return leaves == triangles || nodes == 0
+             ? ABUT_OK
+             : bad(m, 'g', g, "its tree has %d leaves, not %d", leaves, triangles);
+}
+
 static abut_status check_geoms(const abut_model *m, const int32_t *weld) {
   for (int32_t g = 0; g < m->ngeom; g++) {
     int32_t type = m->geom_type[g], body = m->geom_body[g];
@@ -283,6 +315,7 @@ static abut_status check_geoms(const abut_model *m, const int32_t *weld) {
       return bad(m, 'g', g, "a plane must be fixed to the world, body %d moves", body);
     ABUT_TRY(check_geom_numbers(m, g));
     ABUT_TRY(check_hull(m, g));
+    ABUT_TRY(check_tree(m, g));
   }
   return ABUT_OK;
 }

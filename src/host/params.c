@@ -24,6 +24,18 @@ static void layout_slot(int32_t npt, slot_layout *at) {
   at->size = offset;
 }
 
+/* The side's sphere tree. */
+static void fill_tree(const abut_model *m, pair_side *s) {
+  int32_t g = s->geom, node = m->geom_nodeadr[g];
+  const double *root = m->node_sphere + 5 * (size_t)node;
+  s->tree = (tree_view){root, m->node_child + node, m->triangle + 9 * (size_t)m->geom_triangleadr[g]};
+  s->reach = sqrt(root[0] * root[0] + root[1] * root[1] + root[2] * root[2]) + root[3];
+  double area = 0;
+  for (int32_t i = 0; i < m->ngeom; i++)
+    if (m->geom_body[i] == s->body) area += m->geom_area[i];
+  s->area = m->geom_area[g] / area;
+}
+
 static pair_side make_side(const abut_model *m, int32_t geom, int32_t weights) {
   pair_side s = {0};
   s.geom = geom;
@@ -69,6 +81,10 @@ static void fill_pairs(const abut_model *m, const abut_options *o, pair_info *pa
     p->side[0] = make_side(m, m->pair_geom1[i], o->weights);
     p->side[1] = make_side(m, m->pair_geom2[i], o->weights);
     p->halfspace = m->geom_type[m->pair_geom2[i]] == ABUT_GEOM_PLANE;
+    int mesh =
+        m->geom_type[m->pair_geom1[i]] == ABUT_GEOM_MESH || m->geom_type[m->pair_geom2[i]] == ABUT_GEOM_MESH;
+    if (o->contact == ABUT_CONTACT_LONGRANGE && !p->halfspace) p->far = mesh ? FAR_MESH : FAR_CONVEX;
+    for (int j = 0; p->far && j < 2; j++) fill_tree(m, &p->side[j]);
     if (p->halfspace) world_plane(m, m->pair_geom2[i], p->normal, &p->offset);
     p->friction = o->friction >= 0 ? -1 : m->pair_friction[i]; /* an override sets every geom's (batch.c) */
   }
@@ -124,7 +140,11 @@ static int32_t most_points(const abut_model *m) {
 abut_status params_create(const abut_model *m, const abut_options *o, step_params *p) {
   memset(p, 0, sizeof *p);
   p->model = m;
-  p->barrier = o->contact;
+  p->barrier = o->contact == ABUT_CONTACT_LOCAL ? ABUT_CONTACT_LOCAL : ABUT_CONTACT_INVERSE;
+  p->weighted = o->form == ABUT_FORM_WEIGHTED;
+  p->epsilon = o->epsilon;
+  p->far_bend = 1 - 0.5 * o->epsilon / (1 + o->epsilon);
+  p->far_turn = 1.8 * acos(p->far_bend);
   p->vertex_friction = o->friction_form == ABUT_FRICTION_VERTEX;
   p->nested = o->solver == ABUT_SOLVER_NESTED;
   p->max_iterations = o->max_iterations;
@@ -153,6 +173,11 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
   fill_pairs(m, o, pairs);
   fill_paths(m, adr, path);
   fill_bounds(m, box, radius);
+  for (int32_t i = 0; i < m->npair; i++) {
+    p->far |= pairs[i].far != FAR_NOT;
+    for (int j = 0; j < 2 && pairs[i].far; j++) /* triangles of round shapes turn, their points do not */
+      radius[pairs[i].side[j].body] = fmax(radius[pairs[i].side[j].body], pairs[i].side[j].reach);
+  }
   layout_work(m, &p->at);
   layout_slot(p->npt, &p->slot_at);
   return ABUT_OK;

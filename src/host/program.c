@@ -23,17 +23,18 @@ static const stage_id rollout_start[] = {
 static const stage_id rollout_step[] = {
     /* lanes that begin a step: controls, poses at q and q-, boxes, the pair list, first planes of new pairs,
        lagged friction */
-    STAGE_load, STAGE_begin, STAGE_boxes, STAGE_list_pairs, STAGE_start, STAGE_friction, STAGE_begun,
+    STAGE_load, STAGE_begin, STAGE_boxes, STAGE_list_pairs, STAGE_start, STAGE_far_begin, STAGE_friction,
+    STAGE_begun,
     /* all lanes: energy, gradient, Hessian with planes eliminated; those within tolerance finish */
-    STAGE_evaluate_open, STAGE_evaluate_pairs, STAGE_evaluate_close, STAGE_judge,
+    STAGE_evaluate_open, STAGE_evaluate_pairs, STAGE_evaluate_far, STAGE_evaluate_close, STAGE_judge,
     /* the others: factor, solve, steps of planes, longest feasible step */
-    STAGE_direction_open, STAGE_direction_pairs, STAGE_direction_close, STAGE_directed,
+    STAGE_direction_open, STAGE_direction_pairs, STAGE_direction_far, STAGE_direction_close, STAGE_directed,
     /* lanes that finish: velocity and outputs */
     STAGE_energies, STAGE_finish, STAGE_finished};
 
 static const stage_id rollout_search[] = {
     /* trial energy and certificate; the step is halved until it is accepted */
-    STAGE_try_open, STAGE_try_pairs, STAGE_try_close, STAGE_tried, STAGE_accept,
+    STAGE_try_open, STAGE_try_pairs, STAGE_try_far, STAGE_try_close, STAGE_tried, STAGE_accept,
     /* trials that left the boxes within which the pair list is complete */
     STAGE_leave, STAGE_boxes_trial, STAGE_add_pairs, STAGE_start, STAGE_search};
 
@@ -42,8 +43,8 @@ static const stage_id reverse_start[] = {STAGE_back_fetch, STAGE_back_start, STA
 
 static const stage_id reverse_step[] = {
     /* the step's start as in the forward pass, then its recorded end */
-    STAGE_back_load, STAGE_begin, STAGE_start, STAGE_friction, STAGE_back_end, STAGE_evaluate_open,
-    STAGE_evaluate_pairs, STAGE_evaluate_close,
+    STAGE_back_load, STAGE_begin, STAGE_start, STAGE_far_begin, STAGE_friction, STAGE_back_end,
+    STAGE_evaluate_open, STAGE_evaluate_pairs, STAGE_evaluate_far, STAGE_evaluate_close,
     /* its adjoint */
     STAGE_reverse_open, STAGE_reverse_pairs, STAGE_reverse_close, STAGE_back_store,
     /* lanes that are at the start of their rollout */
@@ -76,6 +77,7 @@ void program_io_counters(program_io *to, const program_io *from) {
   to->newton_iterations_max = from->newton_iterations_max;
   to->unconverged_steps = from->unconverged_steps;
   to->need = from->need;
+  to->need_far = from->need_far;
   to->stop = from->stop;
 }
 

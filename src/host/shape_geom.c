@@ -13,6 +13,7 @@ enum {
   ELLIPSOID_POINTS = 42,
   HULL_POINTS_MIN = 6,
   HULL_POINTS_MAX = 4096,
+  TESSELLATION_MAX = 100,
   ERROR_DIRECTIONS = 2000 /* in which a hull is compared with its shape, besides its faces' normals */
 };
 
@@ -62,6 +63,26 @@ static abut_status check_hull_points(const abut_geom_def *def) {
   return ABUT_OK;
 }
 
+static abut_status check_surface(const abut_geom_def *def) {
+  if (def->tessellation < 0 || def->tessellation > TESSELLATION_MAX)
+    return abut_fail(ABUT_ERROR_MODEL, "tessellation is %d, must lie in 1 to %d, or be 0", def->tessellation,
+                     TESSELLATION_MAX);
+  if (def->type != ABUT_GEOM_MESH || !def->triangles) return ABUT_OK;
+  if (!def->vertices || def->nvertex < 1 || def->nvertex > INT32_MAX / 8 || def->ntriangle < 1 ||
+      def->ntriangle > INT32_MAX / 8)
+    return abut_fail(ABUT_ERROR_MODEL, "surface of %lld triangles and %lld vertices",
+                     (long long)def->ntriangle, (long long)(def->vertices ? def->nvertex : 0));
+  for (int64_t i = 0; i < 3 * def->nvertex; i++)
+    if (!isfinite(def->vertices[i]))
+      return abut_fail(ABUT_ERROR_MODEL, "surface vertex %lld has coordinate %g", (long long)(i / 3),
+                       def->vertices[i]);
+  for (int64_t i = 0; i < 3 * def->ntriangle; i++)
+    if (def->triangles[i] < 0 || def->triangles[i] >= def->nvertex)
+      return abut_fail(ABUT_ERROR_MODEL, "triangle %lld has vertex %d, there are %lld", (long long)(i / 3),
+                       def->triangles[i], (long long)def->nvertex);
+  return ABUT_OK;
+}
+
 static abut_status check_points(const abut_geom_def *def) {
   if (def->type != ABUT_GEOM_MESH) return ABUT_OK;
   if (!def->points || def->npoint < 1) return abut_fail(ABUT_ERROR_MODEL, "mesh has no vertices");
@@ -79,6 +100,7 @@ abut_status abut_shape_check(const abut_geom_def *def) {
   ABUT_TRY(check_sizes(def));
   ABUT_TRY(check_rounding(def));
   ABUT_TRY(check_hull_points(def));
+  ABUT_TRY(check_surface(def));
   return check_points(def);
 }
 

@@ -185,6 +185,7 @@ static abut_status make_spheres(builder *b) {
   if (!(total > 0) || !isfinite(total))
     return abut_fail(ABUT_ERROR_MODEL, "its triangles have an area of %g", total);
   for (int32_t n = 0; n < t->nodenum; n++) t->sphere[5 * (int64_t)n + 4] /= total;
+  t->area = total;
   return ABUT_OK;
 }
 

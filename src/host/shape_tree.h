@@ -12,6 +12,7 @@ typedef struct abut_tree {
   double *sphere;  /* nodenum x 5: center (m), radius (m), weight */
   int32_t *child;  /* nodenum: first child, or ~triangle */
   double *corners; /* trianglenum x 9 (m), in the order of the faces */
+  double area;     /* m^2 */
 } abut_tree;
 
 /* A binary tree of given shape: pair k joins two subtrees; c >= 0: triangle c, c < 0: pair ~c. Pair 0 is the

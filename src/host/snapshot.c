@@ -68,7 +68,8 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
 
 static const char *dtype_name(int32_t dtype) { return dtype == ABUT_F64 ? "f64" : "f32"; }
 static const char *contact_name(int32_t contact) {
-  return contact == ABUT_CONTACT_LOCAL ? "local" : "inverse";
+  static const char *const names[] = {"local", "inverse", "longrange"};
+  return names[contact];
 }
 
 abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {

@@ -5,10 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t worker_bytes(const step_params *p, const abut_kernels *k, int32_t capacity) {
-  int64_t row = (int64_t)k->lanes * k->elem_size,
-          lists = 4 * (4 * (int64_t)capacity + 2 * (int64_t)p->model->npair + p->model->nv);
-  return (int64_t)sizeof(worker) + row * (p->at.size + (int64_t)capacity * p->slot_at.size) + lists;
+/* Long-range lists of all lanes: entries, planes, sums, states. */
+typedef struct far_bytes {
+  size_t entries, planes, rows, states;
+} far_bytes;
+static far_bytes far_bytes_of(const abut_batch *b) {
+  size_t n = (size_t)b->far, lanes = (size_t)b->kernels->lanes, e = elem_size(b);
+  far_bytes f = {lanes * n * sizeof(far_entry), lanes * n * FAR_PLANE_VALUES * e, n * FAR_ROW_VALUES * e,
+                 n ? (size_t)b->model->npair * lanes * sizeof(far_list_state) : 0};
+  return f;
+}
+
+int64_t worker_bytes(const abut_batch *b) {
+  const step_params *p = &b->params;
+  int64_t row = (int64_t)b->kernels->lanes * b->kernels->elem_size,
+          lists = 4 * (4 * (int64_t)b->nslot + 2 * (int64_t)p->model->npair + p->model->nv);
+  far_bytes f = far_bytes_of(b);
+  return (int64_t)sizeof(worker) + row * (p->at.size + (int64_t)b->nslot * p->slot_at.size) + lists +
+         (int64_t)(f.entries + f.planes + f.rows + f.states);
 }
 
 static void *aligned_zero(size_t bytes) {
@@ -33,9 +47,15 @@ abut_status worker_create(abut_batch *b, worker *w) {
   g->slot_new = calloc(cap + 1, sizeof *g->slot_new);
   g->pair_slot = calloc(npair + 1, sizeof *g->pair_slot);
   g->pair_want = calloc(npair + 1, sizeof *g->pair_want);
+  far_bytes f = far_bytes_of(b);
+  g->far_capacity = b->far;
+  g->far = calloc(1, f.states + 1);
+  g->far_entry = calloc(1, f.entries + 1);
+  g->far_plane = aligned_zero(f.planes);
+  g->far_rows = aligned_zero(f.rows);
   g->envelope = calloc((size_t)b->model->nv + 1, sizeof *g->envelope);
   if (!g->work || !g->slots || !g->order || !g->slot_pair || !g->slot_on || !g->slot_new || !g->pair_slot ||
-      !g->pair_want || !g->envelope) {
+      !g->pair_want || !g->envelope || !g->far || !g->far_entry || !g->far_plane || !g->far_rows) {
     worker_destroy(w);
     return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d contact slots", b->nslot);
   }
@@ -53,6 +73,10 @@ void worker_destroy(worker *w) {
   free(g->pair_slot);
   free(g->pair_want);
   free(g->envelope);
+  free(g->far);
+  free(g->far_entry);
+  free(g->far_plane);
+  free(g->far_rows);
   memset(w, 0, sizeof *w);
 }
 

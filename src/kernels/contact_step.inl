@@ -278,6 +278,11 @@ KERNEL void contact_gap(const step_params *k, real *w, real *slots, int s, int p
     contact_put_gap(k, slots, s, on, u, a, axpy(-gap, u, a));
     return;
   }
+  if (c.pair->far == FAR_MESH) { /* not its hull; meshes that meet at the start are found by far_begin */
+    vec3 apart = vec(zero(), zero(), splat(K(1e6) * K(k->length)));
+    contact_put_gap(k, slots, s, on, vec(zero(), zero(), splat(1)), apart, vec_zero());
+    return;
+  }
   vec3 u = vec(zero(), zero(), splat(1));
   mask open = on;
   static const double shrink[6] = {0, 0.02, 0.1, 0.3, 0.6, 0.95};

@@ -17,6 +17,7 @@
 #include "reverse.inl"
 #include "query.inl"
 #include "slots.inl"
+#include "longrange_step.inl"
 #include "separate.inl"
 #include "rollout.inl"
 #include "gradient.inl"

@@ -26,20 +26,27 @@ typedef struct far_terms {
   vec3 w, v;
   block6 h;
 } far_terms;
-enum { FAR_ROW = 28 };
+enum { FAR_ROW = FAR_ROW_VALUES };
 
 typedef struct far_pair {
   tree_view tree[2];
   mat3 r; /* B's pose in A's frame, the same in every lane */
   vec3 x;
-  elem epsilon, length;
+  elem epsilon, length, share; /* share: factor of all weights */
   int weighted;
 } far_pair;
+
+/* Planes of a pair of triangles that outlive an evaluation, in A's frame: at the iterate, then at the trial.
+ */
+enum { FAR_U = 0, FAR_C = 3, FAR_E = 6, FAR_LOW = 7, FAR_TRIAL = 8, FAR_PLANE = FAR_PLANE_VALUES };
 
 /* What the traversal found, and room for the sums. */
 typedef struct far_list {
   far_entry *entry;
-  elem *rows; /* [capacity][FAR_ROW] */
+  elem *rows;  /* [capacity][FAR_ROW] */
+  elem *plane; /* [leaves][FAR_PLANE], NULL: every plane is found anew; FAR_LOW (smallest margin) <= 0: none
+                  yet */
+  elem slack;  /* least r - d2 of the pairs whose spheres are apart */
   int32_t num, capacity, leaves;
 } far_list;
 
@@ -73,6 +80,7 @@ FN far_nodes far_gather(const far_pair *p, const far_entry *entry, int num) {
   mask apart = gt(n.r, zero());
   n.n = vec_sel(apart, scale(inverse(sel(apart, n.r, splat(1))), d), vec(zero(), zero(), splat(1)));
   if (!p->weighted) n.w = splat(1);
+  n.w = p->share * n.w;
   return n;
 }
 
@@ -100,16 +108,22 @@ FN int far_append(const far_pair *p, far_list *list, int i) {
  * room; if not, the list is as far as it came. */
 KERNEL int far_traverse(const far_pair *p, far_list *list, elem margin) {
   list->num = list->leaves = 0;
+  list->slack = K(ELEM_HUGE);
   if (list->capacity < 1) return 0;
   far_entry top = {0, 0, 0};
   list->entry[list->num++] = top;
   for (int i = 0; i < list->num;) {
     int num = list->num - i < ABUT_LANES ? list->num - i : ABUT_LANES;
     far_nodes n = far_gather(p, &list->entry[i], num);
-    uint32_t near = bits_from_mask(lt(n.r, (K(1) + p->epsilon) * n.d1 + margin));
+    real beyond = n.r - (K(1) + p->epsilon) * n.d1;
+    uint32_t near = bits_from_mask(lt(beyond, splat(margin)));
     for (int l = 0; l < num; l++, i++) {
       far_entry *e = &list->entry[i];
-      if (!(near >> l & 1u)) continue;
+      if (!(near >> l & 1u)) {
+        elem room = ((elem *)&beyond)[l];
+        if (room < list->slack) list->slack = room;
+        continue;
+      }
       if (p->tree[0].child[e->a] < 0 && p->tree[1].child[e->b] < 0)
         e->child = ~list->leaves++;
       else if (!far_append(p, list, i))
@@ -212,28 +226,109 @@ FN void far_corners(const far_pair *p, const far_entry *entry, int num, real a[1
   }
 }
 
-/* P_tri of the lanes `on` with its derivatives; returns lanes where the triangles meet, whose value is huge.
- */
-FN mask far_leaf(const far_pair *p, const far_entry *entry, int num, mask on, real w, int order, far_terms *t,
-                 real *gap) {
+/* Points of both triangles. */
+typedef struct far_triangles {
+  real a[15], b[15];
+} far_triangles;
+
+/* Smallest and largest u . (x - c) of a triangle. */
+FN void far_extent(const real *x, vec3 u, vec3 c, real *low, real *high) {
+  *low = splat(ELEM_HUGE);
+  *high = splat(-ELEM_HUGE);
+  for (int i = 0; i < 3; i++) {
+    real h = dot(u, sub(vec(x[5 * i], x[5 * i + 1], x[5 * i + 2]), c));
+    *low = rmin(*low, h);
+    *high = rmax(*high, h);
+  }
+}
+
+/* The plane half-way between two triangles along u, and the margin of both; <= 0 where u does not separate
+ * them. */
+FN plane_state far_halfway(const far_triangles *t, vec3 u, vec3 c, real *low) {
+  real a, b, skip;
+  plane_state s = {u, c, zero(), zero()};
+  far_extent(t->a, u, c, &a, &skip);
+  far_extent(t->b, u, c, &skip, &b);
+  s.e = K(-0.5) * (a + b);
+  *low = K(0.5) * (a - b);
+  return s;
+}
+
+FN elem *far_plane_of(const far_list *list, const far_entry *e) {
+  return list->plane + (int64_t)~e->child * FAR_PLANE;
+}
+
+/* A plane in memory of every lane that has one; others low -1. */
+FN plane_state far_load(const far_list *list, const far_entry *entry, int num, int at, real *low) {
+  plane_state s = {vec(zero(), zero(), splat(1)), vec_zero(), zero(), zero()};
+  *low = splat(-1);
+  for (int l = 0; l < num; l++) {
+    if (!list->plane || entry[l].child >= 0) continue;
+    const elem *p = far_plane_of(list, &entry[l]) + at;
+    real *to[7] = {&s.u.x, &s.u.y, &s.u.z, &s.c.x, &s.c.y, &s.c.z, &s.e};
+    for (int i = 0; i < 7; i++) lane_put(to[i], l, p[i]);
+    lane_put(low, l, p[FAR_LOW]);
+  }
+  return s;
+}
+FN void far_store(const far_list *list, const far_entry *entry, int num, uint32_t lanes, int at,
+                  plane_state s, real low) {
+  for (int l = 0; l < num; l++) {
+    if (!list->plane || !(lanes >> l & 1u)) continue;
+    elem *p = far_plane_of(list, &entry[l]) + at;
+    real *from[8] = {&s.u.x, &s.u.y, &s.u.z, &s.c.x, &s.c.y, &s.c.z, &s.e, &low};
+    for (int i = 0; i < 8; i++) p[i] = ((elem *)from[i])[l];
+  }
+}
+
+/* The plane of lanes `on` between two triangles, from the last one that still separates them, else from their
+ * closest points. Returns lanes where there is none: they meet. */
+FN mask far_solve(const far_pair *p, const far_list *list, const far_entry *entry, int num,
+                  const far_triangles *t, mask on, int at, plane_state *s) {
   barrier br = {BARRIER_INVERSE, 0, K(1) / p->length};
-  real ca[15], cb[15];
-  far_corners(p, entry, num, ca, cb);
-  point_set a = {0, ca, 3, 0, 1}, b = {0, cb, 3, 0, 1};
+  point_set a = {0, t->a, 3, 0, 1}, b = {0, t->b, 3, 0, 1};
   mat3 one = mat_identity();
   vec3 none = vec_zero();
-  closest cl = closest_points(&a, &b, one, none, one, none, on, K(0.999), 64);
-  mask apart = mask_and(on, gt(cl.gap, zero())), done;
-  plane_state s = plane_between(&br, cl);
-  plane_solve(&br, &a, &b, one, none, one, none, &s, apart, K(1e-26), 100, &done);
+  mask warm = mask_none(), done;
+  for (int i = 0; i < 2; i++) { /* the trial's plane: that of the iterate, if it was accepted */
+    real had, low;
+    plane_state old = far_load(list, entry, num, i ? at : FAR_TRIAL - at, &had),
+                now = far_halfway(t, old.u, old.c, &low);
+    mask fits = mask_and(mask_and(on, mask_not(warm)), mask_and(gt(had, zero()), gt(low, zero())));
+    s->u = vec_sel(fits, now.u, s->u);
+    s->c = vec_sel(fits, now.c, s->c);
+    s->e = sel(fits, now.e, s->e);
+    warm = mask_or(warm, fits);
+  }
+  mask cold = mask_and(on, mask_not(warm)), apart = warm;
+  if (any(cold)) {
+    closest cl = closest_points(&a, &b, one, none, one, none, cold, K(0.999), 64);
+    mask found = mask_and(cold, gt(cl.gap, zero()));
+    plane_state now = plane_between(&br, cl);
+    s->u = vec_sel(found, now.u, s->u);
+    s->c = vec_sel(found, now.c, s->c);
+    s->e = sel(found, now.e, s->e);
+    apart = mask_or(apart, found);
+  }
+  s->sigma = zero();
+  plane_solve(&br, &a, &b, one, none, one, none, s, apart, K(1e-26), 100, &done);
+  return mask_and(on, mask_not(apart));
+}
+
+/* P_tri at its plane, with its derivatives for order 2. gap: distance along the plane's normal. */
+FN void far_leaf(const far_pair *p, const far_triangles *t, plane_state s, real w, int order, far_terms *out,
+                 real *gap) {
+  barrier br = {BARRIER_INVERSE, 0, K(1) / p->length};
+  point_set a = {0, t->a, 3, 0, 1}, b = {0, t->b, 3, 0, 1};
+  mat3 one = mat_identity();
+  vec3 none = vec_zero();
   real base = splat(K(p->weighted ? 12 : 0));
   if (order == 0) {
     real low;
-    t->value = plane_value(&br, &a, &b, one, none, one, none, s, splat(1), &low, gap);
-    t->value = w * (t->value - base);
-    return mask_and(on, mask_not(apart));
+    out->value = w * (plane_value(&br, &a, &b, one, none, one, none, s, splat(1), &low, gap) - base);
+    return;
   }
-  mat3 f = plane_frame(s.u), view;
+  mat3 f = plane_frame(s.u), view, phi;
   vec3 at;
   plane_moments m[2];
   plane_view(f, s.c, one, none, &view, &at);
@@ -241,23 +336,21 @@ FN mask far_leaf(const far_pair *p, const far_entry *entry, int num, mask on, re
   m[1] = plane_side(&br, &b, -1, view, at, s.e, splat(1));
   plane_terms q;
   plane_join(&br, &m[0], &m[1], s.e, s.sigma, w, 1, &q);
-  mat3 phi;
-  normal_world(&q, 0, f, s.c, &t->v, &phi, &t->h);
-  t->w = axial(phi);
+  normal_world(&q, 0, f, s.c, &out->v, &phi, &out->h);
+  out->w = axial(phi);
   row12 row[4] = {row_zero(), row_zero(), row_zero(), row_zero()};
   for (int i = 0; i < 3; i++)
     row_side(&row[i], 0, f, s.c, vec(q.b[0][i][0], q.b[0][i][1], q.b[0][i][2]),
              vec(q.b[0][i][3], q.b[0][i][4], q.b[0][i][5]));
   row_side(&row[3], 0, f, s.c, vec(q.f1[0].y, -q.f1[0].x, zero()), vec(zero(), zero(), q.f0[0]));
-  block_rank1(&t->h, q.curl, row[3].w[0], row[3].v[0]);
+  block_rank1(&out->h, q.curl, row[3].w[0], row[3].v[0]);
   real l[10];
   plane_factor(3, q.k, l);
   rows_solve_lower(3, l, 1, row);
-  for (int i = 0; i < 3; i++) block_rank1(&t->h, -l[i * (i + 1) / 2 + i], row[i].w[0], row[i].v[0]);
-  block_add_geometric(&t->h, t->v, phi);
-  t->value = q.value - w * base;
+  for (int i = 0; i < 3; i++) block_rank1(&out->h, -l[i * (i + 1) / 2 + i], row[i].w[0], row[i].v[0]);
+  block_add_geometric(&out->h, out->v, phi);
+  out->value = q.value - w * base;
   *gap = q.gap;
-  return mask_and(on, mask_not(apart));
 }
 
 /* ---------------------------------------------------------------------------------------- all pairs */
@@ -265,10 +358,62 @@ FN mask far_leaf(const far_pair *p, const far_entry *entry, int num, mask on, re
 /* What a list adds up to. */
 typedef struct far_sum {
   elem value,
-      gap; /* gap: smallest distance between triangles along their planes; of spheres where none (m) */
+      gap;    /* gap: smallest distance between triangles along their planes; of spheres where none (m) */
+  elem clear; /* with a motion: smallest certified margin (m) */
   int64_t exact, centred;
   int touching;
 } far_sum;
+
+/* How both bodies move from the iterate to the trial, for the certificate (the same in every lane). */
+typedef struct far_motion {
+  mat3 r_now; /* B in A's frame at the iterate */
+  vec3 x_now;
+  mat3 r[2][2]; /* [A, B][iterate, trial]: world poses */
+  vec3 x[2][2];
+  real turn[2];   /* |R_trial - R_iterate| */
+  real arc, arcs; /* t^2/8 |x''| of the bodies: the larger one, and the sum (m) */
+  real moved;     /* largest displacement of B's points in A's frame (m) */
+  real bend;      /* cosine of half of A's turn */
+} far_motion;
+
+/* A lower bound of the margin of two triangles all the way from the iterate to the trial (docs/longrange.md):
+ * of their spheres, or of a plane that moves with the mean of both bodies (contact_dip). */
+FN real far_clear(const far_pair *p, const far_list *list, const far_entry *entry, int num,
+                  const far_motion *m, const far_nodes *n, plane_state q, real low_try) {
+  far_triangles before;
+  far_pair then = *p;
+  then.r = m->r_now;
+  then.x = m->x_now;
+  far_nodes old = far_gather(&then, entry, num);
+  real spheres = rmin(old.r, n->r) * m->bend - n->d1 - m->moved - m->arcs;
+  far_corners(&then, entry, num, before.a, before.b);
+  real had, low_now, low_mid;
+  plane_state s = far_load(list, entry, num, 0, &had);
+  vec3 middle = scale(splat(K(0.5)), add(old.a, old.b));
+  plane_state between =
+      far_halfway(&before, old.n, middle, &low_mid); /* where none was needed: spheres are apart */
+  mask none = le(had, zero());
+  s.u = vec_sel(none, between.u, s.u);
+  s.c = vec_sel(none, between.c, s.c);
+  low_now = sel(none, low_mid, had);
+  vec3 moved[2], local[2] = {s.c, mat_tvec(m->r_now, sub(s.c, m->x_now))};
+  real spread = zero();
+  for (int j = 0; j < 2; j++) {
+    real far2 = zero();
+    const real *x = j ? before.b : before.a;
+    for (int i = 0; i < 3; i++) {
+      vec3 d = sub(vec(x[5 * i], x[5 * i + 1], x[5 * i + 2]), s.c);
+      far2 = rmax(far2, dot(d, d));
+    }
+    spread = rmax(spread, m->turn[j] * root(far2));
+    moved[j] =
+        sub(add(mat_vec(m->r[j][1], local[j]), m->x[j][1]), add(mat_vec(m->r[j][0], local[j]), m->x[j][0]));
+  }
+  spread = spread + K(0.5) * norm(sub(moved[0], moved[1]));
+  vec3 dn = sub(mat_vec(m->r[0][1], q.u), mat_vec(m->r[0][0], s.u));
+  real plane = rmin(low_now, low_try) - norm(dn) * spread * K(0.25) - m->arc;
+  return rmax(spheres, plane);
+}
 
 /* Sums of the children's rows of every lane whose entry has children; others keep theirs. */
 FN void far_collect(const far_pair *p, const far_list *list, int first, int num, int rows, far_terms *t) {
@@ -297,39 +442,54 @@ FN int far_pack(const far_list *list, int end) {
 }
 
 /* Value (order 0), or value, gradient and Hessian (order 2), of the list at the pose in *p; the row of entry
- * 0 holds them. Valid where the list holds all that is nearer than d2. */
-FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order) {
-  far_sum out = {0, K(ELEM_HUGE), 0, 0, 0};
-  int rows = order == 0 ? 1 : FAR_ROW;
+ * 0 holds them. Valid where the list holds all that is nearer than d2. motion, if not NULL: *p is a trial,
+ * whose way from the iterate is to be certified. */
+FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order, const far_motion *motion) {
+  far_sum out = {0, K(ELEM_HUGE), K(ELEM_HUGE), 0, 0, 0};
+  int rows = order == 0 ? 1 : FAR_ROW, at = motion ? FAR_TRIAL : 0;
   for (int end = list->num; end > 0;) {
     int first = far_pack(list, end), num = end - first;
     const far_entry *entry = &list->entry[first];
     far_nodes n = far_gather(p, entry, num);
     far_terms t = far_zero();
-    real phi[3], c[3], gap = n.r - n.d1;
+    real phi[3], c[3], gap = n.r - n.d1, clear = splat(ELEM_HUGE);
     far_weights(p, &n, phi, c);
     mask all = mask_from_bits((uint32_t)((1ull << num) - 1)), blend = mask_and(all, lt(phi[0], splat(1)));
-    uint32_t leaves = 0;
-    for (int l = 0; l < num; l++) leaves |= (uint32_t)(entry[l].child < 0) << l;
+    uint32_t leaf_bits = 0;
+    for (int l = 0; l < num; l++) leaf_bits |= (uint32_t)(entry[l].child < 0) << l;
     far_collect(p, list, first, num, rows, &t);
-    mask exact = mask_and(blend, mask_from_bits(leaves)), meet = mask_none();
-    if (any(exact)) {
-      far_terms q = far_zero();
-      real between;
-      meet = far_leaf(p, entry, num, exact, n.w, order, &q, &between);
-      real *to = (real *)&t, *from = (real *)&q;
-      for (int k = 0; k < rows; k++) to[k] = sel(exact, from[k], to[k]);
-      t.value = sel(meet, splat(ELEM_HUGE), t.value);
-      gap = sel(exact, between, gap);
+    mask leaves = mask_from_bits(leaf_bits), exact = mask_and(blend, leaves), meet = mask_none();
+    if (any(motion ? leaves : exact)) {
+      far_triangles x;
+      far_corners(p, entry, num, x.a, x.b);
+      real low;
+      plane_state s = far_halfway(&x, n.n, scale(splat(K(0.5)), add(n.a, n.b)), &low);
+      if (any(exact)) {
+        far_terms q = far_zero();
+        real between;
+        meet = far_solve(p, list, entry, num, &x, exact, at, &s);
+        far_leaf(p, &x, s, n.w, order, &q, &between);
+        real *to = (real *)&t, *from = (real *)&q;
+        for (int k = 0; k < rows; k++) to[k] = sel(exact, from[k], to[k]);
+        t.value = sel(meet, splat(ELEM_HUGE), t.value);
+        gap = sel(exact, between, gap);
+        real a, b, skip;
+        far_extent(x.a, s.u, s.c, &a, &skip);
+        far_extent(x.b, s.u, s.c, &skip, &b);
+        low = sel(exact, sel(meet, splat(-1), rmin(a + s.e, -b - s.e)), low);
+      }
+      if (motion) clear = sel(leaves, far_clear(p, list, entry, num, motion, &n, s, low), clear);
+      far_store(list, entry, num, leaf_bits, at, s, sel(exact, low, splat(-1)));
     }
     far_blend(&n, phi, c, order, &t);
     uint32_t exact_bits = bits_from_mask(exact), blend_bits = bits_from_mask(blend);
     for (int l = 0; l < num; l++) {
-      elem g = ((elem *)&gap)[l];
+      elem g = ((elem *)&gap)[l], safe = ((elem *)&clear)[l];
       int leaf = exact_bits >> l & 1u, far = !(blend_bits >> l & 1u);
       out.exact += leaf;
       out.centred += far;
       if ((leaf || far) && g < out.gap) out.gap = g;
+      if (!(safe >= out.clear)) out.clear = safe;
       elem *row = list->rows + (int64_t)(first + l) * FAR_ROW;
       for (int k = 0; k < rows; k++) row[k] = ((elem *)((real *)&t + k))[l];
     }
@@ -339,14 +499,17 @@ FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order) {
   out.value = list->rows[0];
   return out;
 }
-KERNEL far_sum far_evaluate(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 2); }
-KERNEL far_sum far_value(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 0); }
+KERNEL far_sum far_evaluate(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 2, 0); }
+KERNEL far_sum far_value(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 0, 0); }
+KERNEL far_sum far_try(const far_pair *p, far_list *list, const far_motion *motion) {
+  return far_evaluate_as(p, list, 0, motion);
+}
 
 /* One query: both bodies in the world's frame. */
 KERNEL void query_longrange(longrange_block *q) {
   far_pair p = {
-      {q->tree[0], q->tree[1]}, mat_identity(), vec_zero(), K(q->epsilon), K(q->length), q->weighted};
-  far_list list = {q->entry, (elem *)q->rows, 0, q->capacity, 0};
+      {q->tree[0], q->tree[1]}, mat_identity(), vec_zero(), K(q->epsilon), K(q->length), 1, q->weighted};
+  far_list list = {q->entry, (elem *)q->rows, 0, 0, 0, q->capacity, 0};
   q->fits = far_traverse(&p, &list, K(q->margin));
   q->visits = list.num;
   if (!q->fits) return;

@@ -3,6 +3,7 @@
 #ifndef ABUT_PARAMS_H
 #define ABUT_PARAMS_H
 #include "../host/model.h"
+#include "tree.h"
 
 /* Offsets of fields, in lanes. */
 typedef struct work_layout {
@@ -23,11 +24,16 @@ typedef struct pair_side {
   int32_t pointnum;
   const double *points; /* pointnum x 3, body frame (m) */
   double radius, weight;
+  tree_view tree; /* long-range: of the geom's triangles */
+  double area;    /* the geom's share of its body's area */
+  double reach;   /* radius of the tree's root (m) */
 } pair_side;
 
+enum { FAR_NOT, FAR_CONVEX, FAR_MESH };
 typedef struct pair_info {
   pair_side side[2]; /* side 1 of a half-space has no points */
   int32_t halfspace;
+  int32_t far;              /* FAR_*: long-range, between trees, without a plane of its own */
   double normal[3], offset; /* half-space: world normal, nu.x = offset on its surface */
   double friction;          /* >= 0: fixed; else the larger of the geoms' */
 } pair_info;
@@ -43,6 +49,9 @@ typedef struct step_params {
   int32_t nested; /* solve every plane to the end at each pose (reference) */
   int32_t max_iterations;
   int32_t npt;
+  int32_t far, weighted; /* long-range: some pair is; ABUT_FORM_WEIGHTED */
+  double epsilon, far_turn,
+      far_bend; /* largest turn of a step (rad), cosine of its half (longrange_step.inl) */
   double dt, reach, length, slip, spin_radius, tolerance;
   double gap0, max_separation; /* of shapes that touch at the start (m) */
   work_layout at;
@@ -50,6 +59,14 @@ typedef struct step_params {
 } step_params;
 
 enum { MAX_LANES = 16, MAX_HALVINGS = 40 };
+
+/* The list of one long-range pair in one lane. */
+typedef struct far_list_state {
+  double r[9], x[3];          /* pose of B in A's frame for which it was made */
+  double slack;               /* how far poses may differ from it (m); < 0: there is no list */
+  int32_t first, num, leaves; /* entries in the lane's store; pairs of triangles */
+  int32_t plane;              /* first of their planes in the lane's store */
+} far_list_state;
 
 /* W environments in flight in one team. Masks are bit sets over lanes. */
 typedef struct lane_group {
@@ -63,7 +80,13 @@ typedef struct lane_group {
       *slot_new; /* of them, lanes whose plane must be started; start leaves those whose shapes overlap */
   int32_t *pair_slot;  /* slot of each pair, -1 */
   uint32_t *pair_want; /* broad phase: lanes whose boxes overlap */
-  int32_t *envelope;   /* first column of each row of H that may be non-zero */
+  /* long-range: stores of far_capacity entries and planes per lane, used from their start; room for one
+   * pair's sums */
+  far_list_state *far; /* [npair][LANES] */
+  far_entry *far_entry;
+  void *far_plane, *far_rows; /* [LANES][far_capacity][FAR_PLANE], [far_capacity][FAR_ROW] */
+  int32_t far_capacity, far_entries[MAX_LANES], far_planes[MAX_LANES];
+  int32_t *envelope; /* first column of each row of H that may be non-zero */
   /* what the next stage works for, and what the last ones found */
   uint32_t live;
   uint32_t accepted, converged, exhausted, indefinite, leaving;

@@ -79,8 +79,9 @@ typedef struct program_io {
   int64_t finished; /* environments done */
   int64_t steps;    /* environment-steps done */
   int64_t newton_iterations, newton_iterations_max, unconverged_steps;
-  int64_t need; /* contacts that an environment has and its list has no room for: grow, run again */
-  int32_t stop; /* the caller asked to stop */
+  int64_t need;     /* contacts that an environment has and its list has no room for: grow, run again */
+  int64_t need_far; /* the same for entries of long-range lists; need is raised with it */
+  int32_t stop;     /* the caller asked to stop */
 } program_io;
 
 /* Parts of a program that a GPU repeats (program_again). */

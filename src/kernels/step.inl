@@ -115,7 +115,9 @@ KERNEL void stage_start(const step_params *k, lane_group *g, program_io *io) {
   TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     mask fresh = mask_from_bits(g->slot_new[s]);
-    if (g->slot_new[s]) g->slot_new[s] = contact_start(k, w, slots, s, g->slot_pair[s], fresh);
+    if (!g->slot_new[s]) continue;
+    g->slot_new[s] =
+        k->pairs[g->slot_pair[s]].far ? 0 : contact_start(k, w, slots, s, g->slot_pair[s], fresh);
   }
 }
 
@@ -125,7 +127,8 @@ KERNEL void stage_friction(const step_params *k, lane_group *g, program_io *io) 
   TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     uint32_t on = g->slot_on[s] & g->live;
-    if (on) contact_begin(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
+    if (on && !k->pairs[g->slot_pair[s]].far)
+      contact_begin(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
   }
 }
 
@@ -199,7 +202,7 @@ FN void pair_evaluate(const step_params *k, lane_group *g, int i, int exact) {
 KERNEL void stage_evaluate_pairs(const step_params *k, lane_group *g, program_io *io) {
   TEAM_FOR(i, g->nslot) {
     uint32_t on = g->slot_on[g->order[i]] & g->live;
-    if (!on) continue;
+    if (!on || k->pairs[g->slot_pair[g->order[i]]].far) continue;
     pair_evaluate(k, g, i, io->exact);
     IN_MEMORY(g);
     if (GATHER_AT_ONCE) pair_gather(k, g, g->order[i]);
@@ -207,7 +210,8 @@ KERNEL void stage_evaluate_pairs(const step_params *k, lane_group *g, program_io
   if (GATHER_AT_ONCE) return;
   TEAM_SYNC();
   for (int i = 0; i < g->nslot; i++)
-    if (g->slot_on[g->order[i]] & g->live) pair_gather(k, g, g->order[i]);
+    if ((g->slot_on[g->order[i]] & g->live) && !k->pairs[g->slot_pair[g->order[i]]].far)
+      pair_gather(k, g, g->order[i]);
 }
 
 /* Third: joints, then the generalised gradient and Hessian from the bodies' sums. Sets g->converged, and
@@ -306,7 +310,8 @@ KERNEL void stage_direction_pairs(const step_params *k, lane_group *g, program_i
   TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     uint32_t on = g->slot_on[s] & g->live;
-    if (on) contact_direction(k, w, slots, s, g->slot_pair[s], mask_from_bits(on), W(body_step));
+    if (on && !k->pairs[g->slot_pair[s]].far)
+      contact_direction(k, w, slots, s, g->slot_pair[s], mask_from_bits(on), W(body_step));
   }
 }
 
@@ -364,7 +369,8 @@ KERNEL void stage_try_pairs(const step_params *k, lane_group *g, program_io *io)
   TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     uint32_t on = g->slot_on[s] & g->live;
-    if (on) contact_try(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
+    if (on && !k->pairs[g->slot_pair[s]].far)
+      contact_try(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
   }
 }
 
@@ -404,7 +410,7 @@ KERNEL void stage_accept(const step_params *k, lane_group *g, program_io *io) {
   TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     uint32_t yes = g->slot_on[s] & g->live;
-    if (yes) contact_accept(k, w, slots, s, mask_from_bits(yes));
+    if (yes && !k->pairs[g->slot_pair[s]].far) contact_accept(k, w, slots, s, mask_from_bits(yes));
   }
 }
 

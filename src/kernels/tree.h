@@ -10,6 +10,10 @@ typedef struct tree_view {
   const double *corners; /* [triangle][9] body frame (m) */
 } tree_view;
 
+/* Numbers that a pair of nodes has in memory: value, gradient and Hessian; of leaves the planes at iterate
+ * and trial (longrange.inl). */
+enum { FAR_ROW_VALUES = 28, FAR_PLANE_VALUES = 16 };
+
 /* A pair of nodes that the traversal met. */
 typedef struct far_entry {
   int32_t a, b;

@@ -1,0 +1,424 @@
+/* longrange_step.inl: pairs of triangle meshes in a step: their lists, their terms at the iterate, how far a
+ * step may go, their value and certificate at a trial. A pair's list is made lane by lane, for one pose and a
+ * slack: while the bodies have not moved by more relative to each other it holds all that counts. Lists begin
+ * anew with every step, so that a step depends on its state alone. For the team's leader; not compiled for
+ * GPUs yet. */
+
+#ifdef __CUDACC__
+KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
+  (void)k, (void)g, (void)io;
+}
+KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *io) {
+  (void)k, (void)g, (void)io;
+}
+KERNEL void stage_direction_far(const step_params *k, lane_group *g, program_io *io) {
+  (void)k, (void)g, (void)io;
+}
+KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) { (void)k, (void)g, (void)io; }
+#else
+
+/* Slack that a list is made with, in radii of the smaller body: at least, and at most where bodies move fast.
+ */
+#define FAR_SLACK_LEAST 0.1
+#define FAR_SLACK_MOST 0.5
+
+/* Pose of B in A's frame, of one lane. */
+typedef struct far_pose {
+  double r[9], x[3];
+} far_pose;
+
+KERNEL far_pose far_pose_of(const pair_info *pair, const real *xpos, const real *xmat, int lane) {
+  far_pose p;
+  int a = pair->side[0].body, b = pair->side[1].body;
+  for (int i = 0; i < 3; i++) {
+    p.x[i] = 0;
+    for (int j = 0; j < 3; j++) {
+      p.r[3 * i + j] = 0;
+      for (int c = 0; c < 3; c++)
+        p.r[3 * i + j] +=
+            (double)LANE(xmat, 9 * a + 3 * c + i, lane) * (double)LANE(xmat, 9 * b + 3 * c + j, lane);
+    }
+    for (int c = 0; c < 3; c++)
+      p.x[i] += (double)LANE(xmat, 9 * a + 3 * c + i, lane) *
+                ((double)LANE(xpos, 3 * b + c, lane) - (double)LANE(xpos, 3 * a + c, lane));
+  }
+  return p;
+}
+
+FN mat3 mat_splat(const double r[9]) { return mat(vec_splat(r), vec_splat(r + 3), vec_splat(r + 6)); }
+
+FN far_pair far_pair_at(const step_params *k, const pair_info *pair, far_pose pose) {
+  far_pair p;
+  for (int j = 0; j < 2; j++) p.tree[j] = pair->side[j].tree;
+  p.r = mat_splat(pose.r);
+  p.x = vec_splat(pose.x);
+  p.epsilon = K(k->epsilon);
+  p.length = K(k->length);
+  p.weighted = k->weighted;
+  p.share = K(k->weighted ? pair->side[0].area * pair->side[1].area : 1);
+  return p;
+}
+
+FN far_list_state *far_state_of(const lane_group *g, int pair_id, int lane) {
+  return &g->far[(int64_t)pair_id * ABUT_LANES + lane];
+}
+/* The list of a state, or an empty one with what room is left. */
+FN far_list far_list_at(const lane_group *g, int lane, int32_t first, int32_t capacity,
+                        const far_list_state *s) {
+  int64_t base = (int64_t)lane * g->far_capacity;
+  far_list list = {g->far_entry + base + first,
+                   (elem *)g->far_rows,
+                   (elem *)g->far_plane + (base + s->plane) * FAR_PLANE,
+                   0,
+                   s->num,
+                   capacity,
+                   s->leaves};
+  return list;
+}
+FN far_list far_list_of(const lane_group *g, int lane, const far_list_state *s) {
+  return far_list_at(g, lane, s->first, s->num, s);
+}
+
+/* Bound of how far a point of B's shape is from where it was, in A's frame (m). */
+KERNEL double far_moved(const pair_info *pair, const double r0[9], const double x0[3], far_pose now) {
+  double turn = 0, shift = 0;
+  for (int i = 0; i < 9; i++) turn += (now.r[i] - r0[i]) * (now.r[i] - r0[i]);
+  for (int i = 0; i < 3; i++) shift += (now.x[i] - x0[i]) * (now.x[i] - x0[i]);
+  return __builtin_sqrt(turn) * pair->side[1].reach + __builtin_sqrt(shift);
+}
+
+/* Makes the list of a pair for a pose; travel: how far it is expected to move soon. */
+KERNEL void far_make(const step_params *k, lane_group *g, program_io *io, int pair_id, int lane, far_pose pose,
+                 double travel) {
+  const pair_info *pair = &k->pairs[pair_id];
+  far_list_state *s = far_state_of(g, pair_id, lane);
+  double ra = pair->side[0].tree.sphere[3], rb = pair->side[1].tree.sphere[3], size = ra < rb ? ra : rb;
+  double margin = 2 * travel;
+  if (!(margin < FAR_SLACK_MOST * size)) margin = FAR_SLACK_MOST * size;
+  if (margin < FAR_SLACK_LEAST * size) margin = FAR_SLACK_LEAST * size;
+  int32_t first = g->far_entries[lane], room = g->far_capacity - first;
+  s->num = s->leaves = 0;
+  s->first = first;
+  s->plane = g->far_planes[lane];
+  far_pair p = far_pair_at(k, pair, pose);
+  far_list list = far_list_at(g, lane, first, room, s);
+  s->slack = -1;
+  if (!far_traverse(&p, &list, K(margin))) {
+    counter_raise(&io->need_far, 2 * (int64_t)g->far_capacity);
+    counter_raise(&io->need, 1);
+    return;
+  }
+  for (int i = 0; i < 9; i++) s->r[i] = pose.r[i];
+  for (int i = 0; i < 3; i++) s->x[i] = pose.x[i];
+  s->num = list.num;
+  s->leaves = list.leaves;
+  s->slack = (double)list.slack;
+  for (int64_t i = 0; i < list.leaves; i++)
+    list.plane[i * FAR_PLANE + FAR_LOW] = list.plane[i * FAR_PLANE + FAR_TRIAL + FAR_LOW] = -1;
+  g->far_entries[lane] += list.num;
+  g->far_planes[lane] += list.leaves;
+}
+
+/* All lists of a lane anew; they lie one behind the other in its store. ahead: the pose it is about to go to.
+ */
+FN void far_make_all(const step_params *k, lane_group *g, program_io *io, int lane, const real *ahead_xpos,
+                     const real *ahead_xmat) {
+  STAGE_LOCALS
+  g->far_entries[lane] = g->far_planes[lane] = 0;
+  for (int32_t i = 0; i < k->model->npair; i++) {
+    const pair_info *pair = &k->pairs[i];
+    if (!pair->far) continue;
+    far_pose now = far_pose_of(pair, W(xpos), W(xmat), lane);
+    far_pose ahead = far_pose_of(pair, ahead_xpos, ahead_xmat, lane);
+    far_make(k, g, io, i, lane, now, far_moved(pair, now.r, now.x, ahead));
+  }
+}
+
+/* Whether every list of a lane still holds at its iterate, with room for a step. */
+FN int far_fresh(const step_params *k, lane_group *g, int lane) {
+  STAGE_LOCALS
+  for (int32_t i = 0; i < k->model->npair; i++) {
+    const pair_info *pair = &k->pairs[i];
+    if (!pair->far) continue;
+    const far_list_state *s = far_state_of(g, i, lane);
+    if (!(far_moved(pair, s->r, s->x, far_pose_of(pair, W(xpos), W(xmat), lane)) <= 0.25 * s->slack))
+      return 0;
+  }
+  return 1;
+}
+
+/* Lanes that begin a step: lists at its start, and lanes whose meshes meet there (slot_new, as
+ * contact_start). */
+KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS
+  if (!k->far || !LEADER) return;
+  LANE_LOOP(lane, g->live) far_make_all(k, g, io, lane, W(xpos_hat), W(xmat_hat));
+  for (int i = 0; i < g->nslot && !io->exact && !io->need_far; i++) {
+    int s = g->order[i], id = g->slot_pair[s];
+    if (!k->pairs[id].far) continue;
+    LANE_LOOP(lane, g->slot_on[s] & g->live) {
+      far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
+      far_list list = far_list_of(g, lane, far_state_of(g, id, lane));
+      if (far_value(&p, &list).touching) g->slot_new[s] |= 1u << lane;
+    }
+  }
+}
+
+/* Eigenvalues of a symmetric 6x6 matrix to their absolute values, by Jacobi rotations. */
+FN void far_absolute(real a[6][6]) {
+  real v[6][6];
+  for (int i = 0; i < 6; i++)
+    for (int j = 0; j < 6; j++) v[i][j] = splat(K(i == j));
+  for (int sweep = 0; sweep < 8; sweep++)
+    for (int p = 0; p < 5; p++)
+      for (int q = p + 1; q < 6; q++) {
+        real apq = a[p][q], diff = a[q][q] - a[p][p];
+        mask on = gt(rabs(apq), splat(ELEM_TINY));
+        real theta = diff / sel(on, K(2) * apq, splat(1));
+        real t = splat(1) / (rabs(theta) + root(theta * theta + K(1)));
+        t = sel(on, sel(lt(theta, zero()), -t, t), zero());
+        real c = inverse_root(t * t + K(1)), s = t * c;
+        for (int i = 0; i < 6; i++) {
+          real x = a[i][p], y = a[i][q];
+          a[i][p] = c * x - s * y;
+          a[i][q] = s * x + c * y;
+        }
+        for (int i = 0; i < 6; i++) {
+          real x = a[p][i], y = a[q][i];
+          a[p][i] = c * x - s * y;
+          a[q][i] = s * x + c * y;
+          x = v[i][p], y = v[i][q];
+          v[i][p] = c * x - s * y;
+          v[i][q] = s * x + c * y;
+        }
+      }
+  real w[6];
+  for (int i = 0; i < 6; i++) w[i] = rabs(a[i][i]);
+  for (int i = 0; i < 6; i++)
+    for (int j = 0; j < 6; j++) {
+      a[i][j] = zero();
+      for (int m = 0; m < 6; m++) a[i][j] = a[i][j] + v[i][m] * w[m] * v[j][m];
+    }
+}
+
+/* |H|, rotations measured by what they move a point at `size` by. */
+FN block6 far_convex(block6 h, real size) {
+  real a[6][6], is = splat(1) / size;
+  const vec3 ww[3] = {vec(h.ww.xx, h.ww.xy, h.ww.xz), vec(h.ww.xy, h.ww.yy, h.ww.yz),
+                      vec(h.ww.xz, h.ww.yz, h.ww.zz)};
+  const vec3 wv[3] = {h.wv.r0, h.wv.r1, h.wv.r2};
+  const vec3 vv[3] = {vec(h.vv.xx, h.vv.xy, h.vv.xz), vec(h.vv.xy, h.vv.yy, h.vv.yz),
+                      vec(h.vv.xz, h.vv.yz, h.vv.zz)};
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++) {
+      real x = j == 0   ? ww[i].x
+               : j == 1 ? ww[i].y
+                        : ww[i].z,
+           y = j == 0   ? wv[i].x
+               : j == 1 ? wv[i].y
+                        : wv[i].z;
+      a[i][j] = x * is * is;
+      a[i][3 + j] = a[3 + j][i] = y * is;
+      a[3 + i][3 + j] = j == 0 ? vv[i].x : j == 1 ? vv[i].y : vv[i].z;
+    }
+  far_absolute(a);
+  real s2 = size * size;
+  h.ww = sym(s2 * a[0][0], s2 * a[1][0], s2 * a[1][1], s2 * a[2][0], s2 * a[2][1], s2 * a[2][2]);
+  h.wv = mat_scale(size, mat(vec(a[0][3], a[0][4], a[0][5]), vec(a[1][3], a[1][4], a[1][5]),
+                             vec(a[2][3], a[2][4], a[2][5])));
+  h.vv = sym(a[3][3], a[4][3], a[4][4], a[5][3], a[5][4], a[5][5]);
+  return h;
+}
+
+/* From A's frame to world axes: x' = R x, M' = R M R^T. */
+FN block6 block_turn(mat3 r, block6 h) {
+  block6 t;
+  mat3 ww = mat_matt(mat_mat(r, sym_mat(h.ww)), r), vv = mat_matt(mat_mat(r, sym_mat(h.vv)), r);
+  t.ww = sym(ww.r0.x, ww.r1.x, ww.r1.y, ww.r2.x, ww.r2.y, ww.r2.z);
+  t.wv = mat_matt(mat_mat(r, h.wv), r);
+  t.vv = sym(vv.r0.x, vv.r1.x, vv.r1.y, vv.r2.x, vv.r2.y, vv.r2.z);
+  return t;
+}
+
+/* Puts value, gradient and Hessian of the relative pose (row, about A's origin in A's frame) into a slot as
+ * forces and blocks of both bodies. With P a function of the relative pose only, and G = (tau, F), H those of
+ * a twist of A, P(xi_A, xi_B) = P + G . (xi_A - xi_B + [xi_A, xi_B]/2) + (xi_A - xi_B) . H (xi_A - xi_B) / 2.
+ * Phi has only its antisymmetric part, [tau]x / 2; what forces have by themselves is taken out of H again,
+ * since project_dof adds it. */
+FN void far_put(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
+                const real row[FAR_ROW], real gap, int exact) {
+  const pair_info *pair = &k->pairs[pair_id];
+  int a = pair->side[0].body, b = pair->side[1].body;
+  mat3 ra = get_mat(&AT(W(xmat), 9 * a));
+  real mu = AT(W(stiffness), 0), convex = exact ? zero() : AT(W(convex), 0);
+  vec3 tau = scale(mu, mat_vec(ra, vec(row[1], row[2], row[3]))),
+       f = scale(mu, mat_vec(ra, vec(row[4], row[5], row[6])));
+  block6 h;
+  real scaled[21];
+  for (int i = 0; i < 21; i++) scaled[i] = mu * row[7 + i];
+  h.ww = sym(scaled[0], scaled[1], scaled[2], scaled[3], scaled[4], scaled[5]);
+  h.wv = mat(vec(scaled[6], scaled[7], scaled[8]), vec(scaled[9], scaled[10], scaled[11]),
+             vec(scaled[12], scaled[13], scaled[14]));
+  h.vv = sym(scaled[15], scaled[16], scaled[17], scaled[18], scaled[19], scaled[20]);
+  h = block_turn(ra, h);
+  vec3 xa = get_vec(&AT(W(xpos), 3 * a)), xb = get_vec(&AT(W(xpos), 3 * b)), r = sub(xa, xb);
+  mat3 curl_w = mat_scale(splat(K(0.5)), hat(tau)), curl_v = mat_scale(splat(K(0.5)), hat(f));
+  mask bent = mask_and(on, gt(convex, zero()));
+  if (any(bent)) {
+    block6 c = far_convex(h, splat(K(pair->side[0].reach + 1e-3 * k->length)));
+    for (int i = 0; i < 21; i++) ((real *)&h)[i] = sel(bent, ((real *)&c)[i], ((real *)&h)[i]);
+    curl_w = mat_sel(bent, mat_zero(), curl_w);
+  }
+  mat3 curl_cross = mat_sel(bent, mat_zero(), curl_v), wv = mat_sub(mat_scale(splat(-1), h.wv), curl_cross);
+  mat3 vv = mat_scale(splat(-1), sym_mat(h.vv)), ww = mat_sub(mat_scale(splat(-1), sym_mat(h.ww)), curl_w);
+  mat3 vw = mat_sub(mat_scale(splat(-1), mat_t(h.wv)), curl_cross);
+  block6 own[2] = {h, block_shift(h, r)};
+  own[0].wv = mat_add(own[0].wv, curl_v);
+  own[1].wv = mat_sub(own[1].wv, curl_v);
+  vec3 tau_b = scale(splat(-1), add(tau, cross(r, f)));
+  put_vec(SLOT_AT(s, force), f);
+  put_vec(&AT(SLOT_AT(s, force), 3), scale(splat(-1), f));
+  put_mat(SLOT_AT(s, phi), mat_scale(splat(K(0.5)), hat(tau)));
+  put_mat(&AT(SLOT_AT(s, phi), 9), mat_scale(splat(K(0.5)), hat(tau_b)));
+  put_block(SLOT_AT(s, block), own[0]);
+  put_block(&AT(SLOT_AT(s, block), 21), own[1]);
+  put_mat(&AT(SLOT_AT(s, block), 42), mat_sub(ww, mat_mat(wv, hat(r))));
+  put_mat(&AT(SLOT_AT(s, block), 51), wv);
+  put_mat(&AT(SLOT_AT(s, block), 60), mat_sub(vw, mat_mat(vv, hat(r))));
+  put_mat(&AT(SLOT_AT(s, block), 69), vv);
+  put_sel(SLOT_AT(s, force), 6, on);
+  put_sel(SLOT_AT(s, phi), 18, on);
+  put_sel(SLOT_AT(s, block), 78, on);
+  for (int i = 0; i < 12; i++) AT(SLOT_AT(s, pull), i) = zero();
+  real size = splat(K(k->body_radius[a] + k->body_radius[b])) + norm(r);
+  AT(SLOT_AT(s, noise), 0) = sel(on, size * max_abs(f), zero());
+  AT(SLOT_AT(s, noise), 1) = AT(SLOT_AT(s, residual), 0) = zero();
+  AT(SLOT_AT(s, value), 0) = AT(SLOT_AT(s, energy), 0) = sel(on, mu * row[0], zero());
+  AT(SLOT_AT(s, gap), 0) = sel(on, gap, splat(ELEM_HUGE));
+  AT(SLOT_AT(s, plane_t), 6) = sel(on, zero(), AT(SLOT_AT(s, plane_t), 6)); /* no friction */
+}
+
+/* Value and derivatives of every long-range pair at the iterate. */
+KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS
+  if (!k->far) return;
+  if (LEADER) {
+    LANE_LOOP(lane, g->live) if (!far_fresh(k, g, lane)) far_make_all(k, g, io, lane, W(xpos), W(xmat));
+    for (int i = 0; i < g->nslot && !io->need_far; i++) {
+      int s = g->order[i], id = g->slot_pair[s];
+      uint32_t on = g->slot_on[s] & g->live;
+      real row[FAR_ROW], gap = splat(ELEM_HUGE);
+      if (!k->pairs[id].far || !on) continue;
+      for (int c = 0; c < FAR_ROW; c++) row[c] = zero();
+      LANE_LOOP(lane, on) {
+        far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
+        far_list list = far_list_of(g, lane, far_state_of(g, id, lane));
+        far_sum sum = far_evaluate(&p, &list);
+        for (int c = 0; c < FAR_ROW; c++) lane_put(&row[c], lane, list.rows[c]);
+        if (sum.touching) lane_put(&row[0], lane, (elem)INFINITY);
+        lane_put(&gap, lane, sum.gap);
+      }
+      far_put(k, w, slots, s, id, mask_from_bits(on), row, gap, io->exact);
+    }
+  }
+  TEAM_SYNC();
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    if (k->pairs[g->slot_pair[s]].far && (g->slot_on[s] & g->live)) pair_gather(k, g, s);
+  }
+}
+
+/* How far a step may go before a list ends, to first order; and before A turns so far that spheres seen from
+ * it might meet between its ends (far_clear). */
+KERNEL void stage_direction_far(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!k->far || !LEADER) return;
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i], id = g->slot_pair[s];
+    const pair_info *pair = &k->pairs[id];
+    uint32_t on = g->slot_on[s] & g->live;
+    if (!pair->far || !on) continue;
+    int a = pair->side[0].body, b = pair->side[1].body;
+    twist6 ta = get_twist(&AT(W(body_step), 6 * a)), tb = get_twist(&AT(W(body_step), 6 * b));
+    vec3 r = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos), 3 * a)));
+    vec3 turn = sub(tb.w, ta.w), shift = sub(tb.v, add(ta.v, cross(ta.w, r)));
+    real speed = norm(shift) + norm(turn) * K(pair->side[1].reach), room = zero();
+    LANE_LOOP(lane, on) {
+      const far_list_state *l = far_state_of(g, id, lane);
+      double moved = far_moved(pair, l->r, l->x, far_pose_of(pair, W(xpos), W(xmat), lane));
+      lane_put(&room, lane, K(0.5 * l->slack - moved));
+    }
+    real limit = K(0.9) * room / rmax(speed, splat(ELEM_TINY));
+    limit = rmin(limit, splat(K(k->far_turn)) / rmax(norm(ta.w), splat(ELEM_TINY)));
+    mask valid = mask_from_bits(on);
+    AT(SLOT_AT(s, limit), 0) = sel(valid, limit, splat(ELEM_HUGE));
+    AT(SLOT_AT(s, fall), 0) = zero();
+  }
+}
+
+/* How the bodies of a pair move to the trial, in one lane. */
+FN far_motion far_motion_of(const step_params *k, real *w, const pair_info *pair, int lane, far_pose now,
+                            far_pose ahead) {
+  far_motion m;
+  m.r_now = mat_splat(now.r);
+  m.x_now = vec_splat(now.x);
+  double turned[2] = {0, 0}, t = (double)LANE(W(step), 0, lane);
+  for (int j = 0; j < 2; j++) {
+    int body = pair->side[j].body;
+    double r[2][9], x[2][3];
+    for (int c = 0; c < 9; c++) {
+      r[0][c] = (double)LANE(W(xmat), 9 * body + c, lane);
+      r[1][c] = (double)LANE(W(xmat_try), 9 * body + c, lane);
+      turned[j] += (r[1][c] - r[0][c]) * (r[1][c] - r[0][c]);
+    }
+    for (int c = 0; c < 3; c++) {
+      x[0][c] = (double)LANE(W(xpos), 3 * body + c, lane);
+      x[1][c] = (double)LANE(W(xpos_try), 3 * body + c, lane);
+    }
+    for (int c = 0; c < 2; c++) {
+      m.r[j][c] = mat_splat(r[c]);
+      m.x[j][c] = vec_splat(x[c]);
+    }
+    m.turn[j] = splat(K(__builtin_sqrt(turned[j])));
+  }
+  double arc[2] = {(double)LANE(W(arc), pair->side[0].body, lane),
+                   (double)LANE(W(arc), pair->side[1].body, lane)};
+  m.arc = splat(K(t * t / 8 * (arc[0] > arc[1] ? arc[0] : arc[1])));
+  m.arcs = splat(K(t * t / 8 * (arc[0] + arc[1])));
+  m.moved = splat(K(far_moved(pair, now.r, now.x, ahead)));
+  /* |R1 - R0|^2 = 8 sin^2(turn / 2) */
+  double sine2 = turned[0] / 8;
+  m.bend = splat(K(__builtin_sqrt(sine2 < 1 ? 1 - sine2 : 0)));
+  return m;
+}
+
+/* Value of every long-range pair at the trial, and its certificate. */
+KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
+  STAGE_LOCALS(void) io;
+  if (!k->far || !LEADER) return;
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i], id = g->slot_pair[s];
+    const pair_info *pair = &k->pairs[id];
+    uint32_t on = g->slot_on[s] & g->live;
+    real value = zero(), clear = splat(ELEM_HUGE);
+    if (!pair->far || !on) continue;
+    LANE_LOOP(lane, on) {
+      const far_list_state *l = far_state_of(g, id, lane);
+      far_pose now = far_pose_of(pair, W(xpos), W(xmat), lane),
+               ahead = far_pose_of(pair, W(xpos_try), W(xmat_try), lane);
+      far_motion m = far_motion_of(k, w, pair, lane, now, ahead);
+      double reached = far_moved(pair, l->r, l->x, ahead) + (double)((elem *)&m.arcs)[0];
+      far_pair p = far_pair_at(k, pair, ahead);
+      far_list list = far_list_of(g, lane, l);
+      far_sum sum = {0, 0, K(-1), 0, 0, 0};
+      double bend = (double)((elem *)&m.bend)[0];
+      if (reached <= 0.5 * l->slack && bend >= k->far_bend) sum = far_try(&p, &list, &m);
+      lane_put(&value, lane, sum.touching ? (elem)INFINITY : sum.value);
+      lane_put(&clear, lane, sum.clear);
+    }
+    mask valid = mask_from_bits(on);
+    AT(SLOT_AT(s, value_try), 0) = sel(valid, AT(W(stiffness), 0) * value, zero());
+    AT(SLOT_AT(s, clear_try), 0) = sel(valid, clear, splat(ELEM_HUGE));
+  }
+}
+#endif

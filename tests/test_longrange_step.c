@@ -1,0 +1,248 @@
+/* test_longrange_step.c: steps with long-range contact: gradients, momentum, what must not change a bit, nothing
+ * passes through, shapes that are not convex. */
+#include "batch.h"
+#include "backend.h"
+#include "bumpy.h"
+#include "gradient.h"
+#include "scene.h"
+
+
+static abut_options longrange(int64_t nenv) {
+  abut_options o = test_options(nenv);
+  o.contact = ABUT_CONTACT_LONGRANGE;
+  o.stiffness = 1e-6;
+  return o;
+}
+
+/* A mesh geom with the given surface; convex or not. */
+static void add_surface(abut_builder *b, int32_t body, const mesh *m) {
+  abut_geom_def def = abut_default_geom_def();
+  def.body = body;
+  def.type = ABUT_GEOM_MESH;
+  def.points = def.vertices = m->x;
+  def.npoint = def.nvertex = m->nx;
+  def.triangles = m->t;
+  def.ntriangle = m->nt;
+  CHECK_STATUS(abut_builder_add_geom(b, &def, NULL), ABUT_OK);
+}
+
+/* Two bumpy bodies and a ball that float towards each other, or above a floor. */
+static abut_model *three_bodies(double gravity) {
+  abut_builder *b = scene_begin(gravity);
+  double zero[3] = {0, 0, 0};
+  if (!b) return NULL;
+  if (gravity != 0) scene_floor(b);
+  for (int i = 0; i < 2; i++) {
+    mesh m = bumpy_sphere((uint64_t)(7 + i), 2, 0.1, 0.2, zero);
+    int32_t body = scene_free_body(b, 0.26 * i, 0.02 * i, 0.16, 1, 0.004, 0.005, 0.006);
+    add_surface(b, body, &m);
+    mesh_free(&m);
+  }
+  scene_geom(b, scene_free_body(b, 0.1, 0.25, 0.14, 0, 0, 0, 0), ABUT_GEOM_SPHERE, 0.1, 0, 0);
+  return scene_finish(b);
+}
+
+/* Adjoint of 20 steps in which the bodies meet, against differences. */
+TEST(gradient) {
+  for (int form = 0; form < 2; form++) {
+    problem p;
+    abut_options o = longrange(1);
+    o.form = form;
+    REQUIRE(problem_create(&p, "three bodies", three_bodies(-9.81), o, test_quick() ? 3 : 10));
+    p.directions = 1;
+    problem_random(&p, 3, 0.5, 0);
+    p.input[IN_QVEL][0] += 1;
+    checked c = problem_check(&p);
+    for (int i = 0; i < IN_COUNT; i++) CHECK(c.error[i] <= 1e-6);
+    CHECK(c.active > 0 && c.identical == 0);
+    problem_free(&p);
+  }
+}
+
+/* Without gravity contact changes no momentum. */
+TEST(momentum) {
+  abut_model *model = three_bodies(0);
+  REQUIRE(model);
+  double v0[18] = {2, 0, 0, 1, 2, 3, -1, 0, 0, 0, 0, 0, 0, -1, 0, 0, 2, 0}, q0[21];
+  memcpy(q0, model->qpos0, sizeof q0);
+  scene_run *r = scene_rollout(model, longrange(1), 30, q0, v0, NULL);
+  REQUIRE(r);
+  double start[3] = {0}, end[3] = {0}, largest_change = 0;
+  for (int body = 1; body <= 3; body++)
+    for (int c = 0; c < 3; c++) {
+      double m = model->body_mass[body], a = scene_qvel(r, 0, 0)[6 * (body - 1) + c],
+             z = scene_qvel(r, 0, 30)[6 * (body - 1) + c];
+      start[c] += m * a;
+      end[c] += m * z;
+      largest_change = fmax(largest_change, fabs(z - a));
+    }
+  CHECK(largest_change > 0.5); /* they did push each other */
+  for (int c = 0; c < 3; c++) CHECK_NEAR(start[c], end[c], 30 * 1e-6 * 0.01 + 1e-12); /* a step's tolerance x dt, 30 times */
+  CHECK(r->status[0] == 0);
+  scene_run_free(r);
+  abut_model_destroy(model);
+}
+
+/* Final state of env 0 of n after nstep steps in parts of `part`. */
+static void final_state(scene *s, abut_options o, int64_t nstep, int64_t part, int32_t far, run *last) {
+  abut_batch *b = batch_of(s, &o);
+  if (!b) return;
+  if (far) {
+    b->backend->close(b);
+    b->far = far;
+    CHECK_STATUS(b->backend->open(b), ABUT_OK);
+  }
+  CHECK_STATUS(abut_batch_perturb(b, NULL, 5, 0, 1e-3, 0.3), ABUT_OK);
+  for (int64_t t = 0; t < nstep; t += part) {
+    if (t) run_free(last);
+    run_create(last, s, &o, part);
+    run_go(last, b);
+  }
+  abut_batch_destroy(b);
+}
+static int same_end(run *a, run *b, const scene *s, int64_t steps_a, int64_t steps_b) {
+  const double *x = (const double *)a->out[OUT_QPOS].t.data + steps_a * s->n.nq,
+               *y = (const double *)b->out[OUT_QPOS].t.data + steps_b * s->n.nq;
+  return !memcmp(x, y, sizeof(double) * (size_t)s->n.nq);
+}
+
+/* Neither neighbours in the batch, nor where a rollout was cut, nor lists that had to grow change a bit. */
+TEST(same_bits) {
+  scene s = {three_bodies(-9.81), {0}};
+  REQUIRE(s.model);
+  s.n = abut_model_get_sizes(s.model);
+  run alone, many, parts, grown;
+  final_state(&s, longrange(1), 20, 20, 0, &alone);
+  final_state(&s, longrange(9), 20, 20, 0, &many);
+  final_state(&s, longrange(1), 20, 5, 0, &parts);
+  final_state(&s, longrange(1), 20, 20, 1, &grown);
+  CHECK(same_end(&alone, &many, &s, 20, 20));
+  CHECK(same_end(&alone, &parts, &s, 20, 5));
+  CHECK(same_end(&alone, &grown, &s, 20, 20));
+  CHECK(grown.result.reruns > alone.result.reruns + 5);
+  run *all[4] = {&alone, &many, &parts, &grown};
+  for (int i = 0; i < 4; i++) run_free(all[i]);
+  scene_free(&s);
+}
+
+/* f32 follows f64 as far as its digits go. */
+TEST(single_precision) {
+  scene s = {three_bodies(-9.81), {0}};
+  REQUIRE(s.model);
+  s.n = abut_model_get_sizes(s.model);
+  run r[2];
+  for (int i = 0; i < 2; i++) {
+    abut_options o = longrange(1);
+    o.dtype = i ? ABUT_F32 : ABUT_F64;
+    o.tolerance = 1e-3;
+    final_state(&s, o, 10, 10, 0, &r[i]);
+  }
+  for (int32_t i = 0; i < s.n.nq; i++)
+    CHECK_NEAR(array_get(&r[0].out[OUT_QPOS], (size_t)(10 * s.n.nq + i)),
+               array_get(&r[1].out[OUT_QPOS], (size_t)(10 * s.n.nq + i)), 2e-3); /* 10 steps' tolerance and rounding */
+  run_free(&r[0]);
+  run_free(&r[1]);
+  scene_free(&s);
+}
+
+/* Thrown at a thin plate from all around at up to 50 m/s and spinning, in steps of 0.5 m: none passes. */
+TEST(nothing_passes_through) {
+  int64_t n = test_quick() ? 8 : 64;
+  abut_builder *b = scene_begin(0);
+  REQUIRE(b);
+  scene_geom(b, 0, ABUT_GEOM_BOX, 2, 2, 0.005);
+  scene_geom(b, scene_free_body(b, 0, 0, 1, 0, 0, 0, 0), ABUT_GEOM_BOX, 0.1, 0.1, 0.1);
+  abut_model *model = scene_finish(b);
+  REQUIRE(model);
+  double *q0 = calloc((size_t)n * 7, sizeof *q0), *v0 = calloc((size_t)n * 6, sizeof *v0);
+  uint64_t seed = 4;
+  for (int64_t i = 0; i < n; i++) {
+    double side = i % 2 ? 1 : -1, speed = 5 + 45 * scene_random(&seed);
+    q0[7 * i] = scene_random(&seed) - 0.5;
+    q0[7 * i + 1] = scene_random(&seed) - 0.5;
+    q0[7 * i + 2] = side * (0.25 + 0.5 * scene_random(&seed));
+    scene_random_unit(&seed, 4, q0 + 7 * i + 3);
+    for (int c = 0; c < 2; c++) v0[6 * i + c] = 0.2 * speed * (scene_random(&seed) - 0.5);
+    v0[6 * i + 2] = -side * speed;
+    for (int c = 3; c < 6; c++) v0[6 * i + c] = 20 * (scene_random(&seed) - 0.5);
+  }
+  scene_run *r = scene_rollout(model, longrange(n), 4, q0, v0, NULL);
+  REQUIRE(r);
+  int64_t turned = 0;
+  for (int64_t i = 0; i < n; i++) {
+    CHECK((r->status[i] & ABUT_ENV_FROZEN) == 0);
+    for (int64_t t = 1; t <= 4; t++) {
+      const double *x = scene_qpos(r, i, t);
+      if (x[2] * q0[7 * i + 2] < 0 && fabs(x[0]) < 2 && fabs(x[1]) < 2)
+        test_fail(__FILE__, __LINE__, "throw %d is on the other side after step %d", (int)i, (int)t);
+    }
+    turned += scene_qvel(r, i, 4)[2] * q0[7 * i + 2] > 0;
+  }
+  CHECK(turned > n / 2); /* they came back */
+  free(q0);
+  free(v0);
+  scene_run_free(r);
+  abut_model_destroy(model);
+}
+
+/* A ring of square section in the plane z = 0, hole of radius `inner`. */
+static mesh ring(double inner, double outer, double half, int sides) {
+  mesh m = {calloc((size_t)sides * 12, sizeof(double)), calloc((size_t)sides * 24, sizeof(int32_t)), 4 * sides, 8 * sides};
+  for (int i = 0; i < sides; i++)
+    for (int j = 0; j < 4; j++) {
+      double a = 2 * 3.14159265358979 * i / sides, r = j == 0 || j == 3 ? inner : outer, *x = m.x + 3 * (4 * i + j);
+      x[0] = r * cos(a), x[1] = r * sin(a), x[2] = j < 2 ? -half : half;
+      int next = (i + 1) % sides, k = (j + 1) % 4;
+      int32_t *t = m.t + 6 * (4 * i + j);
+      t[0] = 4 * i + j, t[1] = 4 * next + j, t[2] = 4 * next + k;
+      t[3] = 4 * i + j, t[4] = 4 * next + k, t[5] = 4 * i + k;
+    }
+  return m;
+}
+
+/* A ball falls through a ring, whose hull would stop it, and a ball as wide as the ring rests on it. */
+TEST(not_convex) {
+  for (int wide = 0; wide < 2; wide++) {
+    abut_builder *b = scene_begin(-9.81);
+    REQUIRE(b);
+    mesh m = ring(0.2, 0.3, 0.03, 16);
+    add_surface(b, 0, &m);
+    mesh_free(&m);
+    double radius = wide ? 0.25 : 0.1;
+    scene_geom(b, scene_free_body(b, 0.002, 0.001, 0.5, 0, 0, 0, 0), ABUT_GEOM_SPHERE, radius, 0, 0);
+    abut_model *model = scene_finish(b);
+    REQUIRE(model);
+    double q0[7] = {0.002, 0.001, 0.5, 1}, v0[6] = {0};
+    abut_options o = longrange(1);
+    o.stiffness = 1e-4;
+    scene_run *r = scene_rollout(model, o, 60, q0, v0, NULL);
+    REQUIRE(r);
+    double z = scene_qpos(r, 0, 60)[2];
+    CHECK(r->status[0] == 0);
+    CHECK(wide ? z > 0.05 && z < 0.4 : z < -0.3);
+    scene_run_free(r);
+    abut_model_destroy(model);
+  }
+}
+
+/* Meshes that meet at the start cannot be told apart: the environment says so and stays where it is. */
+TEST(meeting_meshes_are_refused) {
+  abut_builder *b = scene_begin(0);
+  double zero[3] = {0, 0, 0};
+  REQUIRE(b);
+  for (int i = 0; i < 2; i++) {
+    mesh m = bumpy_sphere(3, 2, 0.1, 0.2, zero);
+    add_surface(b, scene_free_body(b, 0.1 * i, 0, 0, 1, 1, 1, 1), &m);
+    mesh_free(&m);
+  }
+  abut_model *model = scene_finish(b);
+  REQUIRE(model);
+  double v0[12] = {0}, q0[14];
+  memcpy(q0, model->qpos0, sizeof q0);
+  scene_run *r = scene_rollout(model, longrange(1), 2, q0, v0, NULL);
+  REQUIRE(r);
+  CHECK(r->status[0] == ABUT_ENV_OVERLAP);
+  CHECK(!memcmp(scene_qpos(r, 0, 2), scene_qpos(r, 0, 0), sizeof(double) * 14));
+  scene_run_free(r);
+  abut_model_destroy(model);
+}
