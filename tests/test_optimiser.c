@@ -330,6 +330,34 @@ TEST(single_precision) {
   abut_model_destroy(m);
 }
 
+/* A rate that overshoots: the best variables are an earlier iteration's, with keep_latest the last one's. */
+TEST(keeps_the_best_or_the_latest) {
+  abut_model *m = sled_and_box();
+  REQUIRE(m);
+  for (int latest = 0; latest < 2; latest++) {
+    abut_options options = inverse_options(1);
+    abut_problem p = sequence_problem();
+    p.nterm = 1, p.rate = 1, p.keep_latest = latest;
+    terms[0].body = SLED, terms[0].axes = 2, terms[0].target[1] = 0.2, terms[0].tolerance = 0;
+    abut_batch *b = batch_with(m, &options);
+    abut_optimiser *o = b ? optimiser_of(b, &p) : NULL;
+    REQUIRE(o);
+    double least = INFINITY;
+    for (int i = 0; i < 4; i++) {
+      CHECK_STATUS(abut_optimiser_step(o, NULL, NULL, NULL), ABUT_OK);
+      least = fmin(least, abut_optimiser_get(o).loss[0]);
+    }
+    abut_optimiser_view view = abut_optimiser_get(o);
+    CHECK(view.loss[0] > least);
+    CHECK(view.best_loss[0] == (latest ? view.loss[0] : least));
+    int same = !memcmp(view.best_variables, view.variables, 2 * STEPS * sizeof(double));
+    CHECK(same == latest);
+    abut_optimiser_destroy(o);
+    abut_batch_destroy(b);
+  }
+  abut_model_destroy(m);
+}
+
 static int stop_at_once(void *user, double fraction) {
   (void)user, (void)fraction;
   return 1;

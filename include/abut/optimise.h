@@ -62,6 +62,7 @@ typedef struct abut_problem {
   double epsilon;        /* of Adam, against division by zero, in units of the gradient */
   double clip;           /* largest norm of an environment's gradient; 0: any */
   uint64_t seed;         /* of the noise */
+  int32_t keep_latest; /* non-zero: the best variables are those of the last iteration that did not freeze */
 } abut_problem;
 
 ABUT_API abut_loss_term abut_default_loss_term(void); /* x, y and z, weight 1 */

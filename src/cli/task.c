@@ -84,8 +84,9 @@ static int read_horizon(task *out, const json_node *top) {
 }
 
 static int read_top(task *out, const json_node *top) {
-  static const char *const known[] = {"scene",   "key",  "steps", "horizon",   "apply", "iterations", "envs",
-                                      "options", "loss", "adam",  "variables", "seed",  "note",       NULL};
+  static const char *const known[] = {"scene",      "key",  "steps",   "horizon", "apply",
+                                      "iterations", "envs", "options", "loss",    "adam",
+                                      "variables",  "keep", "seed",    "note",    NULL};
   const char *scene = NULL, *note = NULL;
   int64_t seed = 0;
   int code = node_keys(top, known);
@@ -100,6 +101,10 @@ static int read_top(task *out, const json_node *top) {
   if (code == CLI_OK) code = node_integer(top, "envs", 1, MOST_COUNT, &out->envs);
   if (code == CLI_OK) code = node_integer(top, "seed", 0, INT64_MAX, &seed);
   out->seed = (uint64_t)seed;
+  static const char *const keeps[] = {"best", "latest", NULL};
+  int keep = 0;
+  if (code == CLI_OK) code = node_choice(top, "keep", keeps, &keep);
+  out->problem.keep_latest = keep;
   if (code == CLI_OK) code = read_horizon(out, top);
   if (code == CLI_OK) code = read_adam(out, top);
   return code == CLI_OK ? scene_path(top, scene, &out->scene) : code;

@@ -193,7 +193,8 @@ static int better(const abut_optimiser *o, int64_t env) {
 }
 
 static void keep_best(abut_optimiser *o, int64_t env) {
-  if (!isfinite(o->loss[env]) || !better(o, env)) return;
+  if (!isfinite(o->loss[env])) return;
+  if (!o->problem.keep_latest && !better(o, env)) return;
   memcpy(o->best + env * o->nvalue, o->tried + env * o->nvalue, (size_t)o->nvalue * sizeof(double));
   o->best_loss[env] = o->loss[env];
   o->best_reached[env] = o->final[env] == 0;
