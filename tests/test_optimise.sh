@@ -169,6 +169,8 @@ steps: is a number, not an integer | ['steps']=1.5
 horizon: is -1, must be from 1 | ['horizon']=-1
 apply: is 5, must be from 1 to 4 | ['apply']=5
 apply: needs a horizon | ['horizon']=del | ['apply']=1
+follow: is 'me', must be one of own, best | ['follow']='me'
+follow: needs a horizon | ['horizon']=del | ['follow']='best'
 keep: is 'none', must be one of best, latest | ['keep']='none'
 iterations: is 0, must be from 1 | ['iterations']=0
 envs: is a text, not an integer | ['envs']='many'

@@ -1,96 +1,12 @@
 /* test_optimiser.c: the optimiser: its gradient against differences of the whole objective, the same bits
- * again, receding horizons, what it refuses, what it finds. */
-#include "optimiser.h"
-#include "scene.h"
-
-enum { BALL = 1, SLED, BOX };
-
-/* The call fails with this status, and its message holds the text. */
-#define CHECK_ERROR(call, status, text)                                                                      \
-  do {                                                                                                       \
-    CHECK_STATUS(call, status);                                                                              \
-    if (!strstr(abut_error_message(), text))                                                                 \
-      test_fail(__FILE__, __LINE__, "'%s' is not in: %s", text, abut_error_message());                       \
-  } while (0)
-
-/* A sled on two slides with servos, and a box whose centre of mass is off its origin, on a floor. */
-static abut_model *sled_and_box(void) {
-  abut_builder *b = scene_begin(-9.81);
-  scene_floor(b);
-  scene_free_body(b, -2, 0, 0.2, 1, 0.01, 0.01, 0.01);
-  scene_geom(b, BALL, ABUT_GEOM_SPHERE, 0.1, 0, 0);
-  scene_body(b, 0, 0, 0, 0.15, 1, 0.01, 0.01, 0.01);
-  scene_geom(b, SLED, ABUT_GEOM_SPHERE, 0.1, 0, 0);
-  abut_body_def box = abut_default_body_def();
-  int32_t id;
-  box.pos[0] = 0.35, box.pos[1] = 0.05, box.pos[2] = 0.12;
-  box.mass = 0.5, box.ipos[0] = 0.03, box.ipos[1] = -0.02, box.ipos[2] = 0.01;
-  box.inertia[0] = box.inertia[1] = box.inertia[2] = 0.003;
-  CHECK_STATUS(abut_builder_add_body(b, &box, &id), ABUT_OK);
-  scene_joint(b, scene_joint_def(BOX, ABUT_JOINT_FREE, 0, 0, 1, 0));
-  scene_geom(b, BOX, ABUT_GEOM_BOX, 0.1, 0.1, 0.1);
-  for (int axis = 0; axis < 2; axis++) {
-    abut_actuator_def servo = abut_default_actuator_def();
-    servo.joint = scene_joint(b, scene_joint_def(SLED, ABUT_JOINT_SLIDE, axis == 0, axis == 1, 0, 0));
-    servo.gear = 1, servo.gain = 100, servo.bias[1] = -100, servo.bias[2] = -15;
-    servo.ctrllimited = 1, servo.ctrlrange[0] = -2, servo.ctrlrange[1] = 2;
-    scene_actuator(b, servo);
-  }
-  return scene_finish(b);
-}
-
-static abut_options inverse_options(int64_t nenv) {
-  abut_options o = abut_default_options();
-  o.nenv = nenv;
-  o.contact = ABUT_CONTACT_INVERSE;
-  o.stiffness = 1e-5;
-  o.timestep = 0.02;
-  return o;
-}
-
-/* Every kind of variable, and terms on two bodies. */
-enum { STEPS = 10, SERVO_X = 0, SERVO_Y = 1 };
-static abut_loss_term terms[2];
-static abut_variable variables[4];
-
-static abut_problem full_problem(void) {
-  abut_problem p = abut_default_problem();
-  for (int i = 0; i < 2; i++) terms[i] = abut_default_loss_term();
-  terms[0].body = BOX, terms[0].target[0] = 1, terms[0].target[1] = 0.3, terms[0].tolerance = 0.1;
-  terms[1].body = BALL, terms[1].axes = 3, terms[1].target[0] = -1, terms[1].target[1] = 0.2;
-  terms[1].weight = 0.3;
-  for (int i = 0; i < 4; i++) variables[i] = abut_default_variable();
-  variables[0].kind = ABUT_VARIABLE_QPOS, variables[0].index = 1; /* of the ball */
-  variables[1].kind = ABUT_VARIABLE_QVEL, variables[1].index = 0, variables[1].start[0] = 0.7;
-  variables[2].kind = ABUT_VARIABLE_SPLINE, variables[2].index = SERVO_X, variables[2].count = 4;
-  variables[2].start[0] = 0.9;
-  variables[3].kind = ABUT_VARIABLE_SINES, variables[3].index = SERVO_Y, variables[3].count = 2;
-  variables[3].start[0] = 0.3, variables[3].start[1] = 1.5, variables[3].start[2] = 0.4;
-  p.nstep = STEPS;
-  p.terms = terms, p.nterm = 2;
-  p.variables = variables, p.nvariable = 4;
-  p.running_weight = 0.7;
-  return p;
-}
-
-static abut_optimiser *optimiser_of(abut_batch *b, const abut_problem *p) {
-  abut_optimiser *o = NULL;
-  CHECK_STATUS(abut_optimiser_create(b, p, &o), ABUT_OK);
-  return o;
-}
-
-static abut_batch *batch_with(const abut_model *m, const abut_options *o) {
-  abut_batch *b = NULL;
-  CHECK_STATUS(abut_batch_create(m, o, &b), ABUT_OK);
-  return b;
-}
+ * again, receding horizons, what it finds. */
+#include "sled.h"
 
 /* ------------------------------------------------------------------------------------------ gradient */
 
 /* The gradient of the whole objective, by every number of every kind of variable, against central
- * differences; all copies are environments of one batch. Steps are solved to 1e-12 N; differences of 2e-5
- * then have errors of 1e-12 / 2e-5 in the loss and h^2 times a third derivative, which sharp contact makes
- * large. */
+ * differences; all copies are environments of one batch. A forward pass repeats itself to about 1e-13 m,
+ * which differences over 2e-5 turn into 1e-8; h^2 times a third derivative adds as much. */
 TEST(gradient_of_the_objective) {
   enum { VALUES = 1 + 1 + 4 + 6, COPIES = 1 + 2 * VALUES };
   const double h = 1e-5;
@@ -189,19 +105,6 @@ TEST(same_bits) {
 
 /* ------------------------------------------------------------------------------------- receding horizon */
 
-static abut_problem sequence_problem(void) {
-  abut_problem p = full_problem();
-  for (int i = 0; i < 2; i++) {
-    variables[i] = abut_default_variable();
-    variables[i].kind = ABUT_VARIABLE_SEQUENCE;
-    variables[i].index = i;
-    variables[i].start[0] = 0.1;
-  }
-  p.nvariable = 2;
-  p.rate = 0.1;
-  return p;
-}
-
 /* Three horizons, one step of each applied: the states are those of one rollout with the applied controls, to
  * the last bit; a shifted sequence is the best one, one step on. */
 TEST(receding_horizon) {
@@ -250,6 +153,49 @@ TEST(receding_horizon) {
   abut_optimiser_destroy(o);
   abut_batch_destroy(b);
   abut_batch_destroy(other);
+  abut_model_destroy(m);
+}
+
+/* All environments follow the best one: a replay leads them to one state, from which the next starts differ
+ * by new noise, environment 0's excepted. */
+TEST(followers_share_a_trajectory) {
+  enum { ENVS = 4 };
+  abut_model *m = sled_and_box();
+  REQUIRE(m);
+  abut_options options = inverse_options(ENVS);
+  abut_problem p = sequence_problem();
+  variables[0].noise[0] = 0.2;
+  abut_batch *b = batch_with(m, &options);
+  abut_optimiser *o = b ? optimiser_of(b, &p) : NULL;
+  REQUIRE(o);
+  int64_t nq = abut_model_get_sizes(m).nq, shape[] = {ENVS, nq};
+  double *state = calloc((size_t)(ENVS * nq), sizeof *state), drawn[2];
+  abut_tensor qpos = scene_tensor(state, 2, 64, 2, shape);
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = 2;
+  for (int round = 0; round < 2; round++) {
+    for (int i = 0; i < 2; i++) CHECK_STATUS(abut_optimiser_step(o, NULL, NULL, NULL), ABUT_OK);
+    abut_optimiser_view view = abut_optimiser_get(o);
+    int64_t best = view.best_env;
+    double first = view.best_variables[best * view.nvalue], loss = view.best_loss[best];
+    CHECK_STATUS(abut_optimiser_share(o), ABUT_OK);
+    view = abut_optimiser_get(o);
+    for (int env = 0; env < ENVS; env++)
+      CHECK(view.best_variables[env * view.nvalue] == first && view.best_loss[env] == loss);
+    CHECK_STATUS(abut_optimiser_replay(o, &args, NULL, NULL), ABUT_OK);
+    CHECK_STATUS(abut_batch_get_state(b, NULL, &qpos, NULL), ABUT_OK);
+    for (int env = 1; env < ENVS; env++) CHECK(!memcmp(state, state + env * nq, (size_t)nq * sizeof(double)));
+    CHECK_STATUS(abut_optimiser_shift(o, 2), ABUT_OK);
+    CHECK_STATUS(abut_optimiser_disturb(o, (uint64_t)round), ABUT_OK);
+    CHECK(o->value[0] == view.best_variables[0]); /* shifted: the bests were reset to the values */
+    drawn[round] = o->value[o->nvalue] - o->value[0];
+    CHECK(drawn[round] != 0 &&
+          fabs(o->value[o->nvalue + STEPS] - o->value[STEPS]) < 1e-15); /* without noise */
+  }
+  CHECK(drawn[0] != drawn[1]);
+  free(state);
+  abut_optimiser_destroy(o);
+  abut_batch_destroy(b);
   abut_model_destroy(m);
 }
 
@@ -355,126 +301,5 @@ TEST(keeps_the_best_or_the_latest) {
     abut_optimiser_destroy(o);
     abut_batch_destroy(b);
   }
-  abut_model_destroy(m);
-}
-
-static int stop_at_once(void *user, double fraction) {
-  (void)user, (void)fraction;
-  return 1;
-}
-
-/* Terms along a rollout: by hand at the start, where the poses are known. */
-TEST(terms_of_poses) {
-  abut_model *m = sled_and_box();
-  REQUIRE(m);
-  abut_options options = inverse_options(2);
-  abut_problem p = full_problem();
-  abut_batch *b = batch_with(m, &options);
-  REQUIRE(b);
-  double xpos[2][1][4][3] = {{{{0}}}}, xquat[2][1][4][4] = {{{{0}}}}, sum[2][1];
-  int64_t shape_x[] = {2, 1, 4, 3}, shape_r[] = {2, 1, 4, 4}, shape_t[] = {2, 1}, wrong[] = {2, 2};
-  for (int env = 0; env < 2; env++)
-    for (int body = 0; body < 4; body++) xquat[env][0][body][0] = 1;
-  xpos[1][0][BOX][0] = 1 - 0.03, xpos[1][0][BOX][1] = 0.3 + 0.02,
-  xpos[1][0][BOX][2] = -0.01;                                                   /* on the target */
-  xpos[1][0][BALL][0] = -1, xpos[1][0][BALL][1] = 0.2, xpos[1][0][BALL][2] = 9; /* above it: z is free */
-  /* environment 0: the box turned by half a turn about z, its centre at (-0.03, 0.02, 0.01) */
-  xquat[0][0][BOX][0] = 0, xquat[0][0][BOX][3] = 1;
-  abut_tensor x = scene_tensor(xpos, 2, 64, 4, shape_x), r = scene_tensor(xquat, 2, 64, 4, shape_r);
-  abut_tensor t = scene_tensor(sum, 2, 64, 2, shape_t), bad = scene_tensor(sum, 2, 64, 2, wrong);
-  CHECK_STATUS(abut_problem_terms(b, &p, &x, &r, &t), ABUT_OK);
-  double box = 1.03 * 1.03 + 0.28 * 0.28 + 0.01 * 0.01 - 0.01;
-  CHECK_NEAR(sum[0][0], box + 0.3 * (1 + 0.2 * 0.2), 1e-14);
-  CHECK_NEAR(sum[1][0], 0, 0);
-  CHECK_ERROR(abut_problem_terms(b, &p, &x, &r, &bad), ABUT_ERROR_ARGUMENT,
-              "terms: has shape [2, 2], needs [2, 1]");
-  abut_batch_destroy(b);
-  abut_model_destroy(m);
-}
-
-/* -------------------------------------------------------------------------------------------- refusals */
-
-TEST(refuses_bad_problems) {
-  abut_model *m = sled_and_box();
-  REQUIRE(m);
-  abut_options options = inverse_options(1);
-  abut_batch *b = batch_with(m, &options);
-  abut_optimiser *o = NULL;
-  REQUIRE(b);
-  abut_problem p = full_problem();
-#define REFUSED(change, text)                                                                                \
-  do {                                                                                                       \
-    p = full_problem();                                                                                      \
-    change;                                                                                                  \
-    CHECK_ERROR(abut_optimiser_create(b, &p, &o), ABUT_ERROR_ARGUMENT, text);                                \
-    CHECK(!o);                                                                                               \
-  } while (0)
-  REFUSED(p.nstep = 0, "nstep 0: must be from 1");
-  REFUSED(p.nterm = 0, "nterm 0");
-  REFUSED(p.terms = NULL, "a loss needs a term");
-  REFUSED(p.nvariable = 0, "nvariable 0");
-  REFUSED(p.rate = 0, "rate 0");
-  REFUSED(p.rate = NAN, "rate nan");
-  REFUSED(p.beta1 = 1, "beta1 1");
-  REFUSED(p.beta2 = -0.5, "beta2 -0.5");
-  REFUSED(p.epsilon = -1, "epsilon -1");
-  REFUSED(p.clip = INFINITY, "clip inf");
-  REFUSED(p.final_weight = -1, "final_weight -1");
-  REFUSED(p.running_weight = NAN, "running_weight nan");
-  REFUSED(p.final_weight = p.running_weight = 0, "no loss");
-  REFUSED(terms[1].body = 4, "terms[1].body 4: the model has bodies 1 to 3");
-  REFUSED(terms[1].body = 0, "terms[1].body 0");
-  REFUSED(terms[0].axes = 8, "terms[0].axes 8");
-  REFUSED(terms[0].target[2] = NAN, "terms[0].target[2] nan");
-  REFUSED(terms[0].tolerance = -1, "terms[0].tolerance -1");
-  REFUSED(terms[0].weight = 0, "terms[0].weight 0");
-  REFUSED(variables[0].kind = 5, "variables[0].kind 5");
-  REFUSED(variables[0].index = 99, "variables[0].index 99: the model has 16 entries of qpos");
-  REFUSED(variables[0].index = 3, "variables[0].index 3: this entry of qpos belongs to a quaternion");
-  REFUSED(variables[2].index = 2, "variables[2].index 2: the model has 2 actuators");
-  REFUSED(variables[3].index = SERVO_X, "variables[3].index 0: variables[2] has it already");
-  REFUSED(variables[2].count = 1, "variables[2].count 1: must be at least 2");
-  REFUSED(variables[3].count = 0, "variables[3].count 0: must be at least 1");
-  REFUSED(variables[3].start[2] = INFINITY, "variables[3].start[2] inf");
-  REFUSED(variables[3].noise[1] = -1, "variables[3].noise[1] -1");
-  REFUSED(variables[3].rate[0] = NAN, "variables[3].rate[0] nan");
-  REFUSED((variables[0].min = 2, variables[0].max = 1), "variables[0]: min 2 is not below max 1");
-#undef REFUSED
-  p = full_problem();
-  CHECK_ERROR(abut_optimiser_create(NULL, &p, &o), ABUT_ERROR_ARGUMENT, "batch is NULL");
-  CHECK_ERROR(abut_optimiser_create(b, NULL, &o), ABUT_ERROR_ARGUMENT, "problem is NULL");
-  abut_batch_destroy(b);
-  abut_model_destroy(m);
-}
-
-TEST(refuses_bad_calls) {
-  abut_model *m = sled_and_box();
-  REQUIRE(m);
-  abut_options options = inverse_options(1);
-  abut_batch *b = batch_with(m, &options);
-  abut_problem p = full_problem();
-  abut_optimiser *o = b ? optimiser_of(b, &p) : NULL;
-  REQUIRE(o);
-  double short_qpos[1];
-  int64_t shape[] = {1, 1, 1};
-  abut_tensor wrong = scene_tensor(short_qpos, 2, 64, 3, shape);
-  abut_rollout_args args = abut_default_rollout_args();
-  args.nstep = STEPS + 1;
-  CHECK_ERROR(abut_optimiser_replay(o, &args, NULL, NULL), ABUT_ERROR_ARGUMENT,
-              "nstep 11, must be from 1 to 10");
-  args.nstep = 1;
-  args.xpos = &wrong;
-  CHECK_ERROR(abut_optimiser_replay(o, &args, NULL, NULL), ABUT_ERROR_ARGUMENT, "xpos: has shape [1, 1, 1]");
-  CHECK_ERROR(abut_optimiser_shift(o, 1), ABUT_ERROR_ARGUMENT, "variables[0].kind 0: not a sequence");
-  CHECK_ERROR(abut_optimiser_shift(o, -1), ABUT_ERROR_ARGUMENT, "nstep -1, must be from 0 to 10");
-  CHECK_ERROR(abut_optimiser_step(NULL, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT, "optimiser is NULL");
-  /* stopped half way: as before */
-  CHECK_STATUS(abut_optimiser_step(o, NULL, NULL, NULL), ABUT_OK);
-  double value = o->value[0], best = o->best_loss[0];
-  CHECK_ERROR(abut_optimiser_step(o, NULL, stop_at_once, NULL), ABUT_ERROR_ARGUMENT, "stopped");
-  CHECK(o->value[0] == value && o->best_loss[0] == best && o->iteration == 1);
-  abut_optimiser_destroy(o);
-  abut_optimiser_destroy(NULL);
-  abut_batch_destroy(b);
   abut_model_destroy(m);
 }

@@ -89,19 +89,26 @@ TEST(noise) {
   v.start[0] = 3;
   v.noise[0] = 1;
   waves.noise[0] = 1, waves.noise[2] = 1;
-  variable_begin(&v, STEPS, 5, 0, 0, a);
+  variable_begin(&v, STEPS, a);
+  variable_disturb(&v, STEPS, 5, 0, 0, a);
   CHECK(a[0] == 3 && a[STEPS - 1] == 3);
-  variable_begin(&v, STEPS, 5, 1, 0, a);
+  variable_begin(&v, STEPS, a);
+  variable_disturb(&v, STEPS, 5, 1, 0, a);
   CHECK(a[0] != 3 && a[0] == a[STEPS - 1]);
-  variable_begin(&v, STEPS, 5, 1, 0, b);
+  variable_begin(&v, STEPS, b);
+  variable_disturb(&v, STEPS, 5, 1, 0, b);
   CHECK(a[0] == b[0]);
-  variable_begin(&v, STEPS, 6, 1, 0, b);
+  variable_begin(&v, STEPS, b);
+  variable_disturb(&v, STEPS, 6, 1, 0, b);
   CHECK(a[0] != b[0]);
-  variable_begin(&v, STEPS, 5, 2, 0, b);
+  variable_begin(&v, STEPS, b);
+  variable_disturb(&v, STEPS, 5, 2, 0, b);
   CHECK(a[0] != b[0]);
-  variable_begin(&v, STEPS, 5, 1, 1, b);
+  variable_begin(&v, STEPS, b);
+  variable_disturb(&v, STEPS, 5, 1, 1, b);
   CHECK(a[0] != b[0]);
-  variable_begin(&waves, STEPS, 5, 1, 0, a);
+  variable_begin(&waves, STEPS, a);
+  variable_disturb(&waves, STEPS, 5, 1, 0, a);
   CHECK(a[0] != 0 && a[1] == 0 && a[2] != 0 && a[0] != a[3]);
 }
 

@@ -9,7 +9,9 @@
  *   for (int i = 0; i < 100; i++) abut_optimiser_step(optimiser, NULL, NULL, NULL);
  *   abut_optimiser_view view = abut_optimiser_get(optimiser);   // view.best_loss[view.best_env]
  *
- * Receding horizon: some steps, abut_optimiser_replay of the first action, abut_optimiser_shift, again. */
+ * Receding horizon: some steps, abut_optimiser_replay of the first action, abut_optimiser_shift, again; with
+ * abut_optimiser_share before the replay and abut_optimiser_disturb at the end, all environments look for one
+ * trajectory. */
 #ifndef ABUT_OPTIMISE_H
 #define ABUT_OPTIMISE_H
 #include "abut/abut.h"
@@ -122,6 +124,13 @@ ABUT_API abut_status abut_optimiser_replay(abut_optimiser *optimiser, const abut
  * repeated at the end, from the best ones so far; Adam and the bests begin anew. Only where all variables are
  * sequences. */
 ABUT_API abut_status abut_optimiser_shift(abut_optimiser *optimiser, int64_t nstep);
+
+/* Every environment gets the best variables of the best one: where all start at one state, a replay leads all
+ * to one state. */
+ABUT_API abut_status abut_optimiser_share(abut_optimiser *optimiser);
+/* Moves the variables of the next iteration by their noise, drawn anew for every round, but those of
+ * environment 0. */
+ABUT_API abut_status abut_optimiser_disturb(abut_optimiser *optimiser, uint64_t round);
 
 #ifdef __cplusplus
 }

@@ -128,6 +128,7 @@ static int run_horizon(optimise_run *out, int64_t frame, int64_t n) {
     if (i == 0) first = report.loss_mean;
     if (report.loss_mean == 0) break; /* nothing left that any environment could gain */
   }
+  if (out->task.follow_best && abut_optimiser_share(out->optimiser) != ABUT_OK) return cli_library_error();
   int code = history_replay(&out->history, out->optimiser, n, stop, NULL);
   if (code != CLI_OK) return code;
   out->loss_last = nearest(out);
@@ -146,6 +147,8 @@ static int run_receding(optimise_run *out) {
     if (code != CLI_OK) return code;
     if (frame == 0) out->loss_first = nearest_at_start(&out->history);
     if (abut_optimiser_shift(out->optimiser, n) != ABUT_OK) return cli_library_error();
+    if (out->task.follow_best && abut_optimiser_disturb(out->optimiser, (uint64_t)frame + 1) != ABUT_OK)
+      return cli_library_error();
   }
   return CLI_OK;
 }

@@ -74,19 +74,23 @@ static int read_adam(task *out, const json_node *top) {
 }
 
 static int read_horizon(task *out, const json_node *top) {
+  static const char *const follows[] = {"own", "best", NULL};
   int code = node_integer(top, "horizon", 1, MOST_STEPS, &out->horizon);
   out->apply = 1;
   if (code == CLI_OK && !out->horizon && node_has(top, "apply"))
     code = node_error(top, "apply", "needs a horizon");
+  if (code == CLI_OK && !out->horizon && node_has(top, "follow"))
+    code = node_error(top, "follow", "needs a horizon");
+  if (code == CLI_OK) code = node_choice(top, "follow", follows, &out->follow_best);
   if (code == CLI_OK) code = node_integer(top, "apply", 1, out->horizon, &out->apply);
   out->problem.nstep = out->horizon ? out->horizon : out->steps;
   return code;
 }
 
 static int read_top(task *out, const json_node *top) {
-  static const char *const known[] = {"scene",      "key",  "steps",   "horizon", "apply",
-                                      "iterations", "envs", "options", "loss",    "adam",
-                                      "variables",  "keep", "seed",    "note",    NULL};
+  static const char *const known[] = {"scene",  "key",     "steps", "horizon", "apply",     "iterations",
+                                      "envs",   "options", "loss",  "adam",    "variables", "keep",
+                                      "follow", "seed",    "note",  NULL};
   const char *scene = NULL, *note = NULL;
   int64_t seed = 0;
   int code = node_keys(top, known);

@@ -12,6 +12,7 @@ typedef struct task {
   const char *key;        /* keyframe, NULL: the reference pose */
   int64_t steps;          /* of the trajectory */
   int64_t horizon, apply; /* receding horizon: steps looked at and steps applied; horizon 0: none */
+  int follow_best;        /* horizons: all environments follow the best one and start anew from there */
   int64_t iterations;     /* in all, or per horizon */
   int64_t envs;
   uint64_t seed;

@@ -1,6 +1,7 @@
 /* optimiser.c: the optimiser's life, and what an iteration does to the variables. */
 #include "optimiser.h"
 #include "adam.h"
+#include "kernels/random.h"
 #include "problem.h"
 #include "status.h"
 #include "tensor.h"
@@ -91,6 +92,15 @@ static void bound(abut_optimiser *o, int64_t env) {
                    o->value + env * o->nvalue + o->first[i]);
 }
 
+static void disturb(abut_optimiser *o, uint64_t seed) {
+  const abut_problem *p = &o->problem;
+  for (int64_t env = 0; env < o->nenv; env++) {
+    for (int32_t i = 0; i < p->nvariable; i++)
+      variable_disturb(&p->variables[i], p->nstep, seed, env, i, o->value + env * o->nvalue + o->first[i]);
+    bound(o, env);
+  }
+}
+
 /* Adam and the bests begin anew at the values. */
 static void begin(abut_optimiser *o) {
   size_t values = (size_t)(o->nenv * o->nvalue);
@@ -128,12 +138,10 @@ static abut_status create(abut_optimiser *o, const abut_problem *problem) {
   ABUT_TRY(allocate(o));
   ABUT_TRY(take_start(o));
   set_rates(o);
-  for (int64_t env = 0; env < o->nenv; env++) {
+  for (int64_t env = 0; env < o->nenv; env++)
     for (int32_t i = 0; i < problem->nvariable; i++)
-      variable_begin(&problem->variables[i], problem->nstep, problem->seed, env, i,
-                     o->value + env * o->nvalue + o->first[i]);
-    bound(o, env);
-  }
+      variable_begin(&problem->variables[i], problem->nstep, o->value + env * o->nvalue + o->first[i]);
+  disturb(o, problem->seed);
   begin(o);
   return ABUT_OK;
 }
@@ -327,5 +335,23 @@ abut_status abut_optimiser_shift(abut_optimiser *o, int64_t nstep) {
       for (int64_t t = 0; t < all; t++) to[t] = from[t + nstep < all ? t + nstep : all - 1];
     }
   begin(o);
+  return ABUT_OK;
+}
+
+abut_status abut_optimiser_share(abut_optimiser *o) {
+  ABUT_REQUIRE(o, "optimiser");
+  int64_t best = abut_optimiser_get(o).best_env;
+  for (int64_t env = 0; env < o->nenv; env++) {
+    if (env == best) continue;
+    memcpy(o->best + env * o->nvalue, o->best + best * o->nvalue, (size_t)o->nvalue * sizeof(double));
+    o->best_loss[env] = o->best_loss[best];
+    o->best_reached[env] = o->best_reached[best];
+  }
+  return ABUT_OK;
+}
+
+abut_status abut_optimiser_disturb(abut_optimiser *o, uint64_t round) {
+  ABUT_REQUIRE(o, "optimiser");
+  disturb(o, hash64(o->problem.seed ^ hash64(round)));
   return ABUT_OK;
 }

@@ -25,15 +25,19 @@ int variable_part(const abut_variable *v, int64_t i) {
   return v->kind == ABUT_VARIABLE_SINES ? (int)(i % 3) : 0;
 }
 
-void variable_begin(const abut_variable *v, int64_t nstep, uint64_t seed, int64_t env, int32_t id,
-                    double *value) {
+void variable_begin(const abut_variable *v, int64_t nstep, double *value) {
+  int64_t size = variable_size(v, nstep);
+  for (int64_t i = 0; i < size; i++) value[i] = v->start[variable_part(v, i)];
+}
+
+void variable_disturb(const abut_variable *v, int64_t nstep, uint64_t seed, int64_t env, int32_t id,
+                      double *value) {
   int64_t size = variable_size(v, nstep);
   int whole = v->kind == ABUT_VARIABLE_SEQUENCE || v->kind == ABUT_VARIABLE_SPLINE;
-  for (int64_t i = 0; i < size; i++) {
-    int part = variable_part(v, i);
-    value[i] = v->start[part];
-    if (env > 0 && v->noise[part] > 0)
-      value[i] += v->noise[part] * noise_normal(seed, (uint64_t)env, (uint64_t)id, whole ? 0 : (uint64_t)i);
+  for (int64_t i = 0; env > 0 && i < size; i++) {
+    double sigma = v->noise[variable_part(v, i)];
+    uint64_t entry = whole ? 0 : (uint64_t)i;
+    if (sigma > 0) value[i] += sigma * noise_normal(seed, (uint64_t)env, (uint64_t)id, entry);
   }
 }
 

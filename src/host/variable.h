@@ -7,9 +7,11 @@
 /* Numbers of a variable in a rollout of nstep steps. */
 int64_t variable_size(const abut_variable *v, int64_t nstep);
 int variable_is_control(const abut_variable *v);
-/* An environment's first numbers; id: the variable's place in the problem. */
-void variable_begin(const abut_variable *v, int64_t nstep, uint64_t seed, int64_t env, int32_t id,
-                    double *value);
+/* Where every environment begins. */
+void variable_begin(const abut_variable *v, int64_t nstep, double *value);
+/* Adds an environment's noise; id: the variable's place in the problem. */
+void variable_disturb(const abut_variable *v, int64_t nstep, uint64_t seed, int64_t env, int32_t id,
+                      double *value);
 /* Brings them between their bounds; range: those of the actuator's control. */
 void variable_bound(const abut_variable *v, int64_t nstep, const double range[2], double *value);
 /* Which of start, noise and rate number i of a variable uses. */
