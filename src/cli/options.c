@@ -228,6 +228,8 @@ static int print_command_help(const command_spec *command) {
   printf("abut %s %s [options]\n  %s\n\noptions:\n", command->name, command->arguments, command->help);
   for (int i = 0; i < OPTION_COUNT; i++)
     if (table[i].commands & (unsigned)command->command) print_option(&table[i]);
+  if (command->command == COMMAND_OPTIMISE)
+    printf("\n  an option that is not given is the task's, then the default\n");
   return cli_flush();
 }
 
