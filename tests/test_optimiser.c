@@ -36,7 +36,7 @@ TEST(gradient_of_the_objective) {
   for (int i = 0; i < VALUES; i++) largest = fmax(largest, fabs(view.gradient[i]));
   for (int i = 0; i < VALUES; i++) {
     double slope = (view.loss[1 + 2 * i] - view.loss[2 + 2 * i]) / (2 * h);
-    CHECK_NEAR(view.gradient[i], slope, 1e-7 * largest);
+    CHECK_NEAR(view.gradient[i], slope, 3e-7 * largest);
     CHECK(fabs(slope) > 1e-3 * largest); /* the loss depends on each of them */
     identical += slope == view.gradient[i];
   }
@@ -253,7 +253,7 @@ TEST(frozen_environments_step_back) {
   abut_model_destroy(m);
 }
 
-/* f32 finds the same descent to its precision: 1e-3 of the first loss. */
+/* f32 finds the same descent to its precision: 1e-4 of the loss, as the steps are solved to 1e-4 N. */
 TEST(single_precision) {
   abut_model *m = sled_and_box();
   REQUIRE(m);
@@ -271,7 +271,7 @@ TEST(single_precision) {
     abut_optimiser_destroy(o);
     abut_batch_destroy(b);
   }
-  CHECK_REL(loss[ABUT_F64], loss[ABUT_F32], 1e-3);
+  CHECK_REL(loss[ABUT_F64], loss[ABUT_F32], 1e-4);
   CHECK(loss[ABUT_F64] != loss[ABUT_F32]);
   abut_model_destroy(m);
 }
