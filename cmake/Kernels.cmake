@@ -29,6 +29,14 @@ if(ABUT_INSTANCES)
   list(FILTER kernel_instances INCLUDE REGEX "^(scalar:|${wanted})")
 endif()
 
+set(instances "")
+foreach(instance IN LISTS kernel_instances)
+  string(REGEX REPLACE "^(.*):(.*):.*" "X(\\1, \\2)" line ${instance})
+  string(APPEND instances "${line}\n")
+endforeach()
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/generated/instances.def CONTENT "${instances}" @ONLY) # kept where it is the same
+target_include_directories(abut_flags INTERFACE ${PROJECT_BINARY_DIR}/generated)
+
 set(kernel_objects "")
 file(GLOB kernel_source CONFIGURE_DEPENDS src/kernels/cpu.c)
 if(kernel_source)

@@ -1,11 +1,10 @@
-/* test_longrange_step.c: steps with long-range contact: gradients, momentum, what must not change a bit, nothing
- * passes through, shapes that are not convex. */
+/* test_longrange_step.c: steps with long-range contact: gradients, momentum, what must not change a bit,
+ * nothing passes through, shapes that are not convex. */
 #include "batch.h"
 #include "backend.h"
 #include "bumpy.h"
 #include "gradient.h"
 #include "scene.h"
-
 
 static abut_options longrange(int64_t nenv) {
   abut_options o = test_options(nenv);
@@ -77,7 +76,8 @@ TEST(momentum) {
       largest_change = fmax(largest_change, fabs(z - a));
     }
   CHECK(largest_change > 0.5); /* they did push each other */
-  for (int c = 0; c < 3; c++) CHECK_NEAR(start[c], end[c], 30 * 1e-6 * 0.01 + 1e-12); /* a step's tolerance x dt, 30 times */
+  for (int c = 0; c < 3; c++)
+    CHECK_NEAR(start[c], end[c], 30 * 1e-6 * 0.01 + 1e-12); /* a step's tolerance x dt, 30 times */
   CHECK(r->status[0] == 0);
   scene_run_free(r);
   abut_model_destroy(model);
@@ -139,7 +139,8 @@ TEST(single_precision) {
   }
   for (int32_t i = 0; i < s.n.nq; i++)
     CHECK_NEAR(array_get(&r[0].out[OUT_QPOS], (size_t)(10 * s.n.nq + i)),
-               array_get(&r[1].out[OUT_QPOS], (size_t)(10 * s.n.nq + i)), 2e-3); /* 10 steps' tolerance and rounding */
+               array_get(&r[1].out[OUT_QPOS], (size_t)(10 * s.n.nq + i)),
+               2e-3); /* 10 steps' tolerance and rounding */
   run_free(&r[0]);
   run_free(&r[1]);
   scene_free(&s);
@@ -187,10 +188,12 @@ TEST(nothing_passes_through) {
 
 /* A ring of square section in the plane z = 0, hole of radius `inner`. */
 static mesh ring(double inner, double outer, double half, int sides) {
-  mesh m = {calloc((size_t)sides * 12, sizeof(double)), calloc((size_t)sides * 24, sizeof(int32_t)), 4 * sides, 8 * sides};
+  mesh m = {calloc((size_t)sides * 12, sizeof(double)), calloc((size_t)sides * 24, sizeof(int32_t)),
+            4 * sides, 8 * sides};
   for (int i = 0; i < sides; i++)
     for (int j = 0; j < 4; j++) {
-      double a = 2 * 3.14159265358979 * i / sides, r = j == 0 || j == 3 ? inner : outer, *x = m.x + 3 * (4 * i + j);
+      double a = 2 * 3.14159265358979 * i / sides, r = j == 0 || j == 3 ? inner : outer,
+             *x = m.x + 3 * (4 * i + j);
       x[0] = r * cos(a), x[1] = r * sin(a), x[2] = j < 2 ? -half : half;
       int next = (i + 1) % sides, k = (j + 1) % 4;
       int32_t *t = m.t + 6 * (4 * i + j);

@@ -21,6 +21,7 @@ int cli_info(const cli_options *options);
 int cli_convert(const cli_options *options);
 int cli_rollout(const cli_options *options);
 int cli_gradient(const cli_options *options);
+int cli_optimise(const cli_options *options);
 int cli_query(const cli_options *options);
 int cli_bench(const cli_options *options);
 

@@ -53,6 +53,11 @@ void emit_text(json_writer *json, const char *key, const char *value) {
   write_text(json->stream, value);
 }
 
+void emit_bool(json_writer *json, const char *key, int value) {
+  begin_value(json, key);
+  fputs(value ? "true" : "false", json->stream);
+}
+
 void emit_null(json_writer *json, const char *key) {
   begin_value(json, key);
   fputs("null", json->stream);

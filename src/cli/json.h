@@ -16,6 +16,7 @@ void emit_close(json_writer *json, char bracket);
 void emit_number(json_writer *json, const char *key, double value);
 void emit_integer(json_writer *json, const char *key, int64_t value);
 void emit_text(json_writer *json, const char *key, const char *value);
+void emit_bool(json_writer *json, const char *key, int value);
 void emit_null(json_writer *json, const char *key);
 /* [count]; [rows] of [columns]. */
 void emit_numbers(json_writer *json, const char *key, const double *values, int64_t count);

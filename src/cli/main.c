@@ -44,6 +44,8 @@ int main(int argc, char **argv) {
     return cli_rollout(&options);
   case COMMAND_GRADIENT:
     return cli_gradient(&options);
+  case COMMAND_OPTIMISE:
+    return cli_optimise(&options);
   case COMMAND_QUERY:
     return cli_query(&options);
   default:

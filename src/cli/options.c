@@ -22,8 +22,8 @@ typedef struct option_spec {
 } option_spec;
 
 enum {
-  SCENE_COMMANDS = COMMAND_INFO | COMMAND_CONVERT | COMMAND_ROLLOUT | COMMAND_GRADIENT,
-  STEP_COMMANDS = COMMAND_INFO | COMMAND_ROLLOUT | COMMAND_GRADIENT,
+  SCENE_COMMANDS = COMMAND_INFO | COMMAND_CONVERT | COMMAND_ROLLOUT | COMMAND_GRADIENT | COMMAND_OPTIMISE,
+  STEP_COMMANDS = COMMAND_INFO | COMMAND_ROLLOUT | COMMAND_GRADIENT | COMMAND_OPTIMISE,
   RUN_COMMANDS = COMMAND_ROLLOUT | COMMAND_GRADIENT,
 };
 
@@ -66,7 +66,8 @@ static const option_spec table[] = {
      "controls: a file holds [N or 1, T or 1, nu]; random is uniform in ctrlrange"},
     {"key", TEXT, RUN_COMMANDS, AT(key), 0, 0, "NAME", NULL, "the reference pose at rest",
      "keyframe to start from"},
-    {"seed", UNSIGNED, RUN_COMMANDS, AT(seed), 0, 0, "K", "0", NULL, "of random controls and perturbations"},
+    {"seed", UNSIGNED, RUN_COMMANDS | COMMAND_OPTIMISE, AT(seed), 0, 0, "K", "0", NULL,
+     "of random controls, perturbations, starts"},
     {"perturb", NONNEGATIVE, RUN_COMMANDS, AT(perturb), 0, 0, "SIGMA", "0", NULL,
      "standard deviation of noise on the initial qvel and qpos"},
     {"device", CHOICE, STEP_COMMANDS | COMMAND_BENCH, AT(device), 0, 0, "auto|cpu|cuda", "auto", NULL,
@@ -76,6 +77,14 @@ static const option_spec table[] = {
      "arithmetic"},
     {"out", TEXT, COMMAND_ROLLOUT, AT(out), 0, 0, "FILE.h5", NULL, "none",
      "trajectories of every environment"},
+    {"out", TEXT, COMMAND_OPTIMISE, AT(out), 0, 0, "FILE.h5", NULL, "none",
+     "losses of every iteration, best trajectory"},
+    {"gltf", TEXT, COMMAND_OPTIMISE, AT(gltf), 0, 0, "FILE.glb", NULL, "none",
+     "animation of the best environment"},
+    {"iterations", INTEGER, COMMAND_OPTIMISE, AT(iterations), 1, 1e6, "K", NULL, "the task's",
+     "iterations, or those of each horizon"},
+    {"require-success", FLAG, COMMAND_OPTIMISE, AT(require_success), 0, 0, NULL, NULL, NULL,
+     "exit 1 where no environment has every body in its target"},
     {"gltf", TEXT, COMMAND_ROLLOUT, AT(gltf), 0, 0, "FILE.glb", NULL, "none", "animation of one environment"},
     {"env", INTEGER, COMMAND_ROLLOUT, AT(env), 0, 1e12, "I", "0", NULL, "the environment that --gltf shows"},
     {"buffer", INTEGER, RUN_COMMANDS, AT(buffer), 1, 1e9, "MIB", "256", NULL,
@@ -91,8 +100,8 @@ static const option_spec table[] = {
      "drop what can be dropped from a scene, with a warning, instead of refusing"},
     {"hull-points", INTEGER, SCENE_COMMANDS, AT(hull_points), 4, 100000, "K", NULL, "the library's",
      "points of the hulls that replace cylinders and ellipsoids"},
-    {"json", FLAG, COMMAND_INFO | RUN_COMMANDS | COMMAND_BENCH, AT(json), 0, 0, NULL, NULL, NULL,
-     "one JSON value on standard output"},
+    {"json", FLAG, COMMAND_INFO | RUN_COMMANDS | COMMAND_BENCH | COMMAND_OPTIMISE, AT(json), 0, 0, NULL, NULL,
+     NULL, "one JSON value on standard output"},
 };
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 _Static_assert(OPTION_COUNT <= 64, "cli_options.given has a bit per option");
@@ -109,6 +118,7 @@ static const command_spec commands[] = {
     {"convert", COMMAND_CONVERT, 2, 2, "SCENE OUT.abut", "compile a scene into a .abut file"},
     {"rollout", COMMAND_ROLLOUT, 1, 1, "SCENE", "simulate many copies of a scene"},
     {"gradient", COMMAND_GRADIENT, 1, 1, "SCENE", "time the reverse pass of a rollout, or check it"},
+    {"optimise", COMMAND_OPTIMISE, 1, 1, "TASK.json", "gradient descent on controls and initial states"},
     {"query", COMMAND_QUERY, 1, 2, "plane|longrange [FILE.json]",
      "answer contact queries: a JSON array in, one out"},
     {"bench", COMMAND_BENCH, 0, 0, "", "measure, one `name value unit` a line"},
@@ -226,6 +236,8 @@ static int print_command_help(const command_spec *command) {
   printf("abut %s %s [options]\n  %s\n\noptions:\n", command->name, command->arguments, command->help);
   for (int i = 0; i < OPTION_COUNT; i++)
     if (table[i].commands & (unsigned)command->command) print_option(&table[i]);
+  if (command->command == COMMAND_OPTIMISE)
+    printf("\n  an option that is not given is the task's, then the default\n");
   return cli_flush();
 }
 

@@ -12,6 +12,7 @@ enum {
   COMMAND_GRADIENT = 8,
   COMMAND_QUERY = 16,
   COMMAND_BENCH = 32,
+  COMMAND_OPTIMISE = 64,
 };
 
 /* Every option's value; 0 or NULL where it was not given and has no fixed default. */
@@ -20,12 +21,12 @@ typedef struct cli_options {
   const char *arguments[2]; /* SCENE, OUT and the like */
   int argument_count;
   uint64_t given; /* bit i: the table's option i was on the command line */
-  int64_t envs, steps, threads, max_iterations, hull_points, tessellation, env, buffer;
+  int64_t envs, steps, threads, max_iterations, hull_points, tessellation, env, buffer, iterations;
   uint64_t seed;
   double dt, reach, stiffness, length, gap0, max_separation, friction, epsilon, slip, tol, perturb, gap;
   int contact, form, weights, friction_form, solver, device,
       dtype; /* indices of the choices, in abut.h's order */
-  int json, check, ignore_unsupported;
+  int json, check, ignore_unsupported, require_success;
   const char *ctrl, *key, *out, *gltf, *filter, *scenes;
 } cli_options;
 

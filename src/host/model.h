@@ -6,8 +6,8 @@
 /* X(name) of every count that sizes an array of model.def. */
 #define ABUT_MODEL_COUNTS(X)                                                                                 \
   X(nbody)                                                                                                   \
-  X(njnt) X(nq) X(nv) X(nu) X(ngeom) X(npoint) X(nface) X(nnode) X(ntriangle) X(npair) X(nkey) X(nname)      \
-      X(ntext)
+  X(njnt)                                                                                                    \
+  X(nq) X(nv) X(nu) X(ngeom) X(npoint) X(nface) X(nnode) X(ntriangle) X(npair) X(nkey) X(nname) X(ntext)
 
 struct abut_model {
 #define X(name) int32_t name;

@@ -1,11 +1,12 @@
 /* noise.c: random perturbation of states; every number is a function of (seed, environment, step, entry). */
 #include "backend.h"
 #include "kernels/random.h"
+#include "noise.h"
 #include "status.h"
 #include <math.h>
 
-/* Standard normal by Box-Muller from two uniforms. */
-static double normal(uint64_t seed, uint64_t env, uint64_t step, uint64_t entry) {
+/* Box-Muller from two uniforms. */
+double noise_normal(uint64_t seed, uint64_t env, uint64_t step, uint64_t entry) {
   double u = 1 - hash_uniform(seed, env, step, 2 * entry), v = hash_uniform(seed, env, step, 2 * entry + 1);
   return sqrt(-2 * log(u)) * cos(6.283185307179586 * v);
 }
@@ -46,12 +47,12 @@ abut_status abut_batch_perturb(abut_batch *b, const uint8_t *mask, uint64_t seed
     for (int32_t i = 0; i < m->nv; i++) {
       double v = elem_get(b, b->state.qvel, env * m->nv + i);
       elem_put(b, b->state.qvel, env * m->nv + i,
-               v + sigma_qvel * normal(seed, (uint64_t)env, step, (uint64_t)i));
+               v + sigma_qvel * noise_normal(seed, (uint64_t)env, step, (uint64_t)i));
     }
     for (int32_t j = 0; j < m->njnt; j++) {
       double d[6];
       for (int i = 0; i < 6; i++)
-        d[i] = sigma_qpos * normal(seed, (uint64_t)env, step, (uint64_t)(m->nv + m->jnt_dofadr[j] + i));
+        d[i] = sigma_qpos * noise_normal(seed, (uint64_t)env, step, (uint64_t)(m->nv + m->jnt_dofadr[j] + i));
       perturb_joint(b, env, j, d);
     }
     b->state.warm.count[env] = 0;

@@ -88,8 +88,8 @@ KERNEL double far_moved(const pair_info *pair, const double r0[9], const double 
 }
 
 /* Makes the list of a pair for a pose; travel: how far it is expected to move soon. */
-KERNEL void far_make(const step_params *k, lane_group *g, program_io *io, int pair_id, int lane, far_pose pose,
-                 double travel) {
+KERNEL void far_make(const step_params *k, lane_group *g, program_io *io, int pair_id, int lane,
+                     far_pose pose, double travel) {
   const pair_info *pair = &k->pairs[pair_id];
   far_list_state *s = far_state_of(g, pair_id, lane);
   double ra = pair->side[0].tree.sphere[3], rb = pair->side[1].tree.sphere[3], size = ra < rb ? ra : rb;

@@ -102,7 +102,7 @@ KERNEL void slots_update(const step_params *k, lane_group *g, program_io *io, ui
     int32_t s = g->pair_slot[p];
     if (!want || (s >= 0 && (g->slot_on[s] & want) == want)) continue;
     changed |= s < 0;
-    slot_acquire(g, io, p, s < 0 ? want : want & ~g->slot_on[s], 1);
+    slot_acquire(g, io, p, s < 0 ? want : want & ~g->slot_on[s], !k->pairs[p].far);
   }
   if (changed) slots_order(k, g);
 }

@@ -115,9 +115,7 @@ KERNEL void stage_start(const step_params *k, lane_group *g, program_io *io) {
   TEAM_FOR(i, g->nslot) {
     int s = g->order[i];
     mask fresh = mask_from_bits(g->slot_new[s]);
-    if (!g->slot_new[s]) continue;
-    g->slot_new[s] =
-        k->pairs[g->slot_pair[s]].far ? 0 : contact_start(k, w, slots, s, g->slot_pair[s], fresh);
+    if (g->slot_new[s]) g->slot_new[s] = contact_start(k, w, slots, s, g->slot_pair[s], fresh);
   }
 }
 

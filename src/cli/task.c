@@ -1,0 +1,259 @@
+/* task.c: reads task files. */
+#include "task.h"
+#include <string.h>
+
+#ifndef ABUT_HAVE_JANSSON
+
+int task_read(task *out, const char *path) {
+  (void)path;
+  memset(out, 0, sizeof *out);
+  return cli_error("built without jansson: optimise needs it");
+}
+
+int task_resolve(task *out, const abut_model *model) {
+  (void)out, (void)model;
+  return CLI_BAD_INPUT;
+}
+
+int task_options(const task *in, const cli_options *given, abut_options *out) {
+  (void)in, (void)given, (void)out;
+  return CLI_BAD_INPUT;
+}
+
+void task_close(task *out) { (void)out; }
+
+#else
+#include "json_node.h"
+#include "task_variable.h"
+#include "host/file.h"
+#include <stdlib.h>
+
+enum { MOST_STEPS = 1000000, MOST_COUNT = 1000000 };
+
+/* --------------------------------------------------------------------------------------------- scene */
+
+/* "$NAME/rest" begins with an environment variable, a relative path in the folder of the task. */
+static int scene_path(const json_node *top, const char *text, char **path) {
+  char name[80];
+  const char *folder = top->file, *rest = text;
+  size_t length = 0;
+  if (*text == '$') {
+    length = strcspn(text + 1, "/");
+    snprintf(name, sizeof name, "%.*s", (int)(length < 79 ? length : 79), text + 1);
+    folder = getenv(name);
+    rest = text + 1 + length + (text[1 + length] == '/');
+    if (!folder || !*folder)
+      return node_error(top, "scene", "'%.80s' needs the environment variable %s, which is not set", text,
+                        name);
+    length = strlen(folder);
+  } else if (*text != '/') {
+    const char *slash = strrchr(folder, '/');
+    length = slash ? (size_t)(slash - folder) : 0;
+  }
+  size_t size = length + strlen(rest) + 2;
+  *path = malloc(size);
+  if (!*path) return cli_error("out of memory");
+  snprintf(*path, size, "%.*s%s%s", (int)length, folder, length ? "/" : "", rest);
+  return CLI_OK;
+}
+
+/* ----------------------------------------------------------------------------------- what needs no scene */
+
+static int read_adam(task *out, const json_node *top) {
+  json_node at;
+  if (!node_has(top, "adam")) return CLI_OK;
+  int code = node_child(&at, top, "adam", -1);
+  if (code == CLI_OK)
+    code = node_keys(&at, (const char *const[]){"rate", "beta1", "beta2", "epsilon", "clip", NULL});
+  if (code == CLI_OK) code = node_number(&at, "rate", NUMBER_POSITIVE, &out->problem.rate);
+  if (code == CLI_OK) code = node_number(&at, "beta1", NUMBER_BELOW_ONE, &out->problem.beta1);
+  if (code == CLI_OK) code = node_number(&at, "beta2", NUMBER_BELOW_ONE, &out->problem.beta2);
+  if (code == CLI_OK) code = node_number(&at, "epsilon", NUMBER_NONNEGATIVE, &out->problem.epsilon);
+  if (code == CLI_OK) code = node_number(&at, "clip", NUMBER_NONNEGATIVE, &out->problem.clip);
+  return code;
+}
+
+static int read_horizon(task *out, const json_node *top) {
+  static const char *const follows[] = {"own", "best", NULL};
+  int code = node_integer(top, "horizon", 1, MOST_STEPS, &out->horizon);
+  out->apply = 1;
+  if (code == CLI_OK && !out->horizon && node_has(top, "apply"))
+    code = node_error(top, "apply", "needs a horizon");
+  if (code == CLI_OK && !out->horizon && node_has(top, "follow"))
+    code = node_error(top, "follow", "needs a horizon");
+  if (code == CLI_OK) code = node_choice(top, "follow", follows, &out->follow_best);
+  if (code == CLI_OK) code = node_integer(top, "apply", 1, out->horizon, &out->apply);
+  out->problem.nstep = out->horizon ? out->horizon : out->steps;
+  return code;
+}
+
+static int read_top(task *out, const json_node *top) {
+  static const char *const known[] = {"scene",  "key",     "steps", "horizon", "apply",     "iterations",
+                                      "envs",   "options", "loss",  "adam",    "variables", "keep",
+                                      "follow", "seed",    "note",  NULL};
+  const char *scene = NULL, *note = NULL;
+  int64_t seed = 0;
+  int code = node_keys(top, known);
+  static const char *const needed[] = {"scene", "steps", "iterations", "loss", "variables"};
+  for (size_t i = 0; code == CLI_OK && i < sizeof needed / sizeof *needed; i++)
+    code = node_needs(top, needed[i]);
+  if (code == CLI_OK) code = node_text(top, "note", &note);
+  if (code == CLI_OK) code = node_text(top, "scene", &scene);
+  if (code == CLI_OK) code = node_text(top, "key", &out->key);
+  if (code == CLI_OK) code = node_integer(top, "steps", 1, MOST_STEPS, &out->steps);
+  if (code == CLI_OK) code = node_integer(top, "iterations", 1, MOST_COUNT, &out->iterations);
+  if (code == CLI_OK) code = node_integer(top, "envs", 1, MOST_COUNT, &out->envs);
+  if (code == CLI_OK) code = node_integer(top, "seed", 0, INT64_MAX, &seed);
+  out->seed = (uint64_t)seed;
+  static const char *const keeps[] = {"best", "latest", NULL};
+  int keep = 0;
+  if (code == CLI_OK) code = node_choice(top, "keep", keeps, &keep);
+  out->problem.keep_latest = keep;
+  if (code == CLI_OK) code = read_horizon(out, top);
+  if (code == CLI_OK) code = read_adam(out, top);
+  return code == CLI_OK ? scene_path(top, scene, &out->scene) : code;
+}
+
+int task_parse(task *out, const char *name, const char *text, size_t size) {
+  json_error_t error;
+  json_node top;
+  abut_options unused = abut_default_options();
+  const cli_options none = {0};
+  *out = (task){.file = name, .envs = 1, .problem = abut_default_problem()};
+  out->json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
+  if (!out->json) return cli_error("%s, line %d, column %d: %s", name, error.line, error.column, error.text);
+  int code = node_open(&top, name, out->json);
+  if (code == CLI_OK) code = read_top(out, &top);
+  return code == CLI_OK ? task_options(out, &none, &unused) : code;
+}
+
+int task_read(task *out, const char *path) {
+  char *text = NULL;
+  size_t size = 0;
+  memset(out, 0, sizeof *out);
+  if (abut_file_read(path, &text, &size) != ABUT_OK) return cli_library_error();
+  int code = task_parse(out, path, text, size);
+  free(text);
+  return code;
+}
+
+/* ------------------------------------------------------------------------------------------- options */
+
+/* Keys are the names of the command line's options. */
+static const struct {
+  const char *key;
+  number_kind kind;
+  size_t offset; /* in abut_options */
+} numbers[] = {{"dt", NUMBER_POSITIVE, offsetof(abut_options, timestep)},
+               {"reach", NUMBER_POSITIVE, offsetof(abut_options, reach)},
+               {"stiffness", NUMBER_POSITIVE, offsetof(abut_options, stiffness)},
+               {"length", NUMBER_POSITIVE, offsetof(abut_options, length)},
+               {"gap0", NUMBER_POSITIVE, offsetof(abut_options, gap0)},
+               {"max-separation", NUMBER_POSITIVE, offsetof(abut_options, max_separation)},
+               {"friction", NUMBER_NONNEGATIVE, offsetof(abut_options, friction)},
+               {"slip", NUMBER_POSITIVE, offsetof(abut_options, slip_velocity)},
+               {"epsilon", NUMBER_POSITIVE, offsetof(abut_options, epsilon)},
+               {"tol", NUMBER_POSITIVE, offsetof(abut_options, tolerance)}};
+
+int task_options(const task *in, const cli_options *given, abut_options *out) {
+  static const char *const known[] = {"contact", "form", "max-iterations", "dt",       "reach", "stiffness",
+                                      "length",  "gap0", "max-separation", "friction", "slip",  "epsilon",
+                                      "tol",     NULL};
+  static const char *const models[] = {"local", "inverse", "longrange", NULL}, *const forms[] = {
+                                                                                   "weighted", "paper", NULL};
+  json_node top, at;
+  int contact = out->contact, form = out->form;
+  int64_t iterations = out->max_iterations;
+  int code = node_open(&top, in->file, in->json);
+  if (code != CLI_OK || !node_has(&top, "options")) return code;
+  code = node_child(&at, &top, "options", -1);
+  if (code == CLI_OK) code = node_keys(&at, known);
+  for (size_t i = 0; code == CLI_OK && i < sizeof numbers / sizeof *numbers; i++) {
+    double *to = (double *)((char *)out + numbers[i].offset), value = *to;
+    code = node_number(&at, numbers[i].key, numbers[i].kind, &value);
+    if (!cli_given(given, numbers[i].key)) *to = value;
+  }
+  if (code == CLI_OK) code = node_choice(&at, "contact", models, &contact);
+  if (code == CLI_OK) code = node_choice(&at, "form", forms, &form);
+  if (code == CLI_OK) code = node_integer(&at, "max-iterations", 1, 1000000, &iterations);
+  if (!cli_given(given, "contact")) out->contact = contact;
+  if (!cli_given(given, "form")) out->form = form;
+  if (!cli_given(given, "max-iterations")) out->max_iterations = (int32_t)iterations;
+  return code;
+}
+
+/* ---------------------------------------------------------------------------------------------- loss */
+
+static int read_term(const json_node *at, const abut_model *model, abut_loss_term *out) {
+  int count = 0;
+  const char *body = NULL;
+  *out = abut_default_loss_term();
+  int code = node_keys(at, (const char *const[]){"body", "target", "tolerance", "weight", NULL});
+  if (code == CLI_OK) code = node_needs(at, "body");
+  if (code == CLI_OK) code = node_needs(at, "target");
+  if (code == CLI_OK) code = node_text(at, "body", &body);
+  if (code == CLI_OK) code = task_find(at, "body", model, 'b', body, &out->body);
+  if (code == CLI_OK && out->body == 0) code = node_error(at, "body", "'%.80s' is the world", body);
+  if (code == CLI_OK) code = node_numbers(at, "target", NUMBER_ANY, 2, 3, out->target, &count);
+  if (count == 2) out->axes = 3; /* a place on the ground */
+  if (code == CLI_OK) code = node_number(at, "tolerance", NUMBER_NONNEGATIVE, &out->tolerance);
+  if (code == CLI_OK) code = node_number(at, "weight", NUMBER_POSITIVE, &out->weight);
+  return code;
+}
+
+static int read_loss(task *out, const json_node *top, const abut_model *model) {
+  json_node loss, term;
+  int64_t count = 0;
+  abut_problem *p = &out->problem;
+  int code = node_child(&loss, top, "loss", -1);
+  if (code == CLI_OK) code = node_keys(&loss, (const char *const[]){"final", "running", "terms", NULL});
+  if (code == CLI_OK) code = node_number(&loss, "final", NUMBER_NONNEGATIVE, &p->final_weight);
+  if (code == CLI_OK) code = node_number(&loss, "running", NUMBER_NONNEGATIVE, &p->running_weight);
+  if (code == CLI_OK && p->final_weight + p->running_weight == 0)
+    code = node_error(&loss, "final", "is 0, and so is running: there is no loss");
+  if (code == CLI_OK) code = node_length(&loss, "terms", &count);
+  if (code != CLI_OK) return code;
+  abut_loss_term *terms = calloc((size_t)count, sizeof *terms);
+  p->terms = terms;
+  if (!terms) return cli_error("out of memory");
+  for (int64_t i = 0; code == CLI_OK && i < count; i++) {
+    code = node_child(&term, &loss, "terms", i);
+    if (code == CLI_OK) code = read_term(&term, model, &terms[i]);
+  }
+  p->nterm = (int32_t)count;
+  return code;
+}
+
+/* ----------------------------------------------------------------------------------------- variables */
+
+static int read_variables(task *out, const json_node *top, const abut_model *model) {
+  json_node at;
+  int64_t count = 0;
+  variable_list list = {0};
+  int code = node_length(top, "variables", &count);
+  for (int64_t i = 0; code == CLI_OK && i < count; i++) {
+    code = node_child(&at, top, "variables", i);
+    if (code == CLI_OK) code = variable_list_add(&list, &at, model, out->horizon > 0);
+  }
+  out->problem.variables = list.items;
+  out->problem.nvariable = list.count;
+  return code;
+}
+
+int task_resolve(task *out, const abut_model *model) {
+  json_node top;
+  int code = node_open(&top, out->file, out->json);
+  out->problem.seed = out->seed;
+  if (code == CLI_OK) code = read_loss(out, &top, model);
+  return code == CLI_OK ? read_variables(out, &top, model) : code;
+}
+
+void task_close(task *out) {
+  json_decref(out->json);
+  free(out->scene);
+  free((void *)out->problem.terms);
+  free((void *)out->problem.variables);
+  memset(out, 0, sizeof *out);
+}
+
+#endif
