@@ -520,6 +520,51 @@ TEST(replays_that_meet_short_lists_lose_nothing) {
   bench_close(&t);
 }
 
+/* A reverse pass walks back the rollout that was called last, or none. */
+TEST(records_of_replays_are_not_mistaken) {
+  bench t;
+  recording r;
+  if (!bench_open(&t, "scenes/stack5.abut", 1, 0)) return;
+  abut_batch *b = another(&t);
+  outcome o;
+  outcome_create(&o, &t.s, &t.o, 2);
+  abut_rollout_args longer = abut_default_rollout_args(), shorter = longer;
+  abut_vjp_args v = abut_default_vjp_args();
+  array back;
+  array_create(&back, 'd', 2, (int64_t[]){1, t.s.n.nq});
+  longer.nstep = 2;
+  longer.record = shorter.record = 1;
+  v.qpos = tensor(&o.bar);
+  v.qpos0 = tensor(&o.qpos0);
+  CHECK_STATUS(abut_rollout(t.b, &longer, NULL, NULL, NULL), ABUT_OK); /* makes room */
+  CHECK_STATUS(abut_batch_reset(t.b, NULL, -1), ABUT_OK);
+  longer.enqueue = 1;
+  capture_begin(&t);
+  CHECK_STATUS(abut_rollout(t.b, &longer, NULL, NULL, NULL), ABUT_OK);
+  REQUIRE(capture_end(&t, &r));
+  CHECK_REFUSED(abut_rollout_vjp(t.b, &v, NULL, NULL), "has not run yet");
+  replay(&t, &r);
+  CHECK_STATUS(abut_rollout_vjp(t.b, &v, NULL, NULL), ABUT_OK);
+  longer.enqueue = 0;
+  v.qpos0 = tensor(&back);
+  CHECK_STATUS(abut_rollout(b, &longer, NULL, NULL, NULL), ABUT_OK);
+  CHECK_STATUS(abut_rollout_vjp(b, &v, NULL, NULL), ABUT_OK);
+  CHECK(array_same(&back, &o.qpos0));
+  CHECK_STATUS(abut_rollout(t.b, &shorter, NULL, NULL, NULL), ABUT_OK);
+  replay(&t, &r);
+  v.qpos = NULL;
+  CHECK_REFUSED(abut_rollout_vjp(t.b, &v, NULL, NULL), "a replay has overwritten it");
+  v.qpos0 = NULL;
+  v.enqueue = 1;
+  CHECK_STATUS(abut_rollout_vjp(t.b, &v, NULL, NULL), ABUT_OK);
+  CHECK_REFUSED(abut_batch_sync(t.b, NULL), "1 enqueued reverse passes did nothing");
+  recording_free(&r);
+  array_free(&back);
+  outcome_free(&o);
+  abut_batch_destroy(b);
+  bench_close(&t);
+}
+
 /* ---------------------------------------------------------------- failures */
 
 /* Enqueue, capture, replay, sync, with call number fail_at failing: whoever sees it first says so. */

@@ -390,7 +390,8 @@ ABUT_API abut_status abut_rollout_vjp(abut_batch *batch, const abut_vjp_args *ar
  * more steps than any before. The batch's memory moves where a list or the record grows, or where a
  * parameter gets another number of rows: graphs captured before do nothing from then on, which
  * abut_batch_sync reports as ABUT_ERROR_ARGUMENT; capture them again. No graph may be replayed once its batch
- * is destroyed. (docs/gpu.md has an example.) */
+ * is destroyed. A reverse pass is of the rollout called last: where a replay has overwritten its record, or
+ * is yet to write it, the pass does nothing and that is ABUT_ERROR_ARGUMENT. (docs/gpu.md has an example.) */
 ABUT_API abut_status abut_batch_sync(abut_batch *batch, abut_rollout_result *result);
 
 /* ---------------------------------------------------------------------------------------- queries */

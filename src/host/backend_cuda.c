@@ -106,6 +106,8 @@ abut_status cuda_begin(abut_batch *b, const program *p, const program_io *io, cu
   device.state = c->at.state;
   if (p == &program_rollout) device.next = c->at.next;
   memcpy(device.parameters, c->at.parameters, sizeof device.parameters);
+  device.tally = c->tally;
+  device.token = c->token += io->record;
   void *args[] = {&c->at.io, &device};
   dim3 one = {1, 1, 1};
   CK(cudaLaunchKernel(cuda_control(CONTROL_begin), one, one, args, 0, s));

@@ -40,6 +40,7 @@ typedef struct cuda_device {
   program_tally *tally; /* at one address as long as the batch lives */
   program_tally *read;  /* pinned */
   int64_t generation;   /* of the memory that programs use */
+  int64_t token;        /* of the last rollout that was called to be recorded */
   int enqueued, untold; /* something may be under way; it counted what abut_batch_sync did not tell yet */
   int captured;         /* the caller may replay something whenever he likes */
   int device_newer;

@@ -57,7 +57,7 @@ abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io) 
     return abut_fail(ABUT_ERROR_DEVICE,
                      "enqueue: needs a driver of CUDA 12.4 or later: with this one the host "
                      "decides on every round");
-  counted.tally = c->tally;
+  counted.enqueued = 1;
   if (capture == cudaStreamCaptureStatusActive) {
     c->captured = 1;
     return add_to_capture(b, p, &counted);
@@ -90,11 +90,10 @@ static abut_status take_tally(cuda_device *c, program_tally *t, int all) {
   CK(cudaMemcpyAsync(c->read, c->tally, sizeof *c->read, cudaMemcpyDefault, c->stream));
   CK(cudaStreamSynchronize(c->stream));
   *t = *c->read;
-  program_tally rest = all ? (program_tally){0} : *t;
-  rest.generation = c->generation;
-  rest.need = 0;
-  rest.voided = t->need ? t->voided : 0; /* told next time */
-  return t->need || t->voided || all ? write_tally(c, rest) : ABUT_OK;
+  int failed = t->need || t->voided || t->unrecorded;
+  program_tally rest = all ? (program_tally){.generation = t->generation, .record = t->record} : *t;
+  rest.need = rest.voided = rest.unrecorded = 0;
+  return failed || all ? write_tally(c, rest) : ABUT_OK;
 }
 
 static abut_status count_failed(abut_batch *b, abut_rollout_result *r) {
@@ -142,6 +141,10 @@ abut_status cuda_settle(abut_batch *b, abut_rollout_result *r) {
                      "a captured graph was replayed after the batch's memory had moved: %lld calls in it did "
                      "nothing; capture it again",
                      (long long)t.voided);
+  if (t.unrecorded)
+    return abut_fail(ABUT_ERROR_ARGUMENT,
+                     "%lld enqueued reverse passes did nothing: the record was not that of their rollout",
+                     (long long)t.unrecorded);
   return ABUT_OK;
 }
 

@@ -76,6 +76,11 @@ abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progres
     if (!io.need || io.stop) break;
     ABUT_TRY(batch_grow_slots(b, (int32_t)io.need)); /* other steps share a group than in the rollout */
   }
+  if (io.stop == STOP_UNRECORDED)
+    return abut_fail(
+        ABUT_ERROR_ARGUMENT,
+        "abut_rollout_vjp: the record is not that of the last rollout called: that was captured and "
+        "has not run yet, or a replay has overwritten it");
   if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "reverse pass stopped by its progress callback");
   return ABUT_OK;
 }

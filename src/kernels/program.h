@@ -61,8 +61,11 @@ typedef struct cotangents {
   char *status;                                                                   /* uint32 */
 } cotangents;
 
-/* What enqueued programs did since the host last asked, on their device. */
+/* What programs on a device leave to those that follow, and what enqueued ones did since the host last asked.
+ */
 typedef struct program_tally {
+  int64_t record;     /* token of the rollout that the tape holds; 0: none */
+  int64_t unrecorded; /* reverse passes of another rollout than that */
   int64_t generation; /* counts moves of the batch's memory: a graph captured before one must do nothing */
   int64_t voided;     /* replays of such graphs */
   int64_t done;       /* programs that ran to their end */
@@ -85,15 +88,19 @@ typedef struct program_io {
   uint64_t kick_seed;
   rollout_outputs out;
   cotangents bar;
-  program_tally *tally; /* NULL: the host waits for the program and reads the counters below */
+  program_tally *tally; /* on a device */
+  int64_t token;        /* of the rollout that is recorded, or walked back */
+  int32_t enqueued;     /* nobody reads the counters below: they go into the tally */
   int64_t next_env;     /* environment that the next free lane takes */
   int64_t opened;       /* environments that have written their start */
   int64_t finished;     /* environments done */
   int64_t steps;        /* environment-steps done */
   int64_t newton_iterations, newton_iterations_max, unconverged_steps;
   int64_t need; /* contacts that an environment has and its list has no room for: grow, run again */
-  int32_t stop; /* the caller asked to stop */
+  int32_t stop; /* STOP_* */
 } program_io;
+
+enum { STOP_ASKED = 1, STOP_UNRECORDED = 2 }; /* by the caller; there is no such record */
 
 /* Parts of a program that a GPU repeats (program_again). */
 enum { AGAIN_CLEAR, AGAIN_START, AGAIN_STEP };

@@ -351,10 +351,18 @@ FN uint32_t program_again(const program_io *io, int which) {
 }
 
 /* io as the host filled it in. What follows a program whose list was too short must not run: it would start
- * from a state that is not the one it was meant for. */
+ * from a state that is not the one it was meant for. Nor may a reverse pass whose record a replayed graph has
+ * overwritten, or not written yet. */
 FN void program_begin(program_io *io, const program_io *from) {
+  program_tally *t = from->tally;
   *io = *from;
-  if (io->tally && io->tally->need) io->stop = 1;
+  if (io->enqueued && t->need)
+    io->stop = STOP_ASKED;
+  else if (io->exact && t->record != io->token)
+    io->stop = STOP_UNRECORDED;
+  else if (io->record)
+    t->record = 0; /* until it is complete */
+  if (io->enqueued && io->stop == STOP_UNRECORDED) t->unrecorded++;
 }
 
 /* Nothing that the host writes meanwhile: all threads must agree. */
@@ -374,7 +382,8 @@ FN void copy_part(char *to, const char *from, int64_t row, int32_t bytes, int ra
 FN void program_commit(program_io *io, int64_t env, int rank, int32_t qpos, int32_t qvel, int32_t contact) {
   const batch_state *s = &io->state, *n = &io->next;
   program_tally *t = io->tally;
-  if (env == 0 && rank == 0 && t) {
+  if (env == 0 && rank == 0 && io->record && program_complete(io)) t->record = io->token;
+  if (env == 0 && rank == 0 && io->enqueued) {
     if (program_complete(io)) {
       t->done++;
       t->newton_iterations += io->newton_iterations;
