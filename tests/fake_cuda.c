@@ -1,4 +1,5 @@
-/* fake_cuda.c: a CUDA runtime without a GPU. Only what backend_cuda.c calls, and stricter than the real one.
+/* fake_cuda.c: a CUDA runtime without a GPU. Only what the CUDA backend calls, and stricter than the real
+ * one.
  */
 #include "fake_cuda.h"
 #include "cuda_memory.h"
@@ -16,24 +17,77 @@
     }                                                                                                        \
   } while (0)
 
-enum { LOOPS = 1024 };
-static unsigned loops[LOOPS], loop_count = 1; /* conditional values, by handle; of one plan's batches */
+enum { LOOPS = 1024, NODES = 512 };
+
+/* Work on a stream, or a node of a graph. Nothing runs before somebody waits for it. */
+typedef enum node_kind {
+  NODE_LAUNCH,
+  NODE_WHILE,
+  NODE_IF,
+  NODE_COPY,
+  NODE_SET,
+  NODE_GRAPH,
+  NODE_RECORD
+} node_kind;
+typedef struct node {
+  node_kind kind;
+  const void *kernel;
+  struct dim3 grid, block;
+  char *pointers[3];
+  int numbers[4];
+  int64_t generation;
+  program_io *io; /* of begin, by value: owned */
+  cudaGraphConditionalHandle handle;
+  cudaGraph_t graph; /* its body: owned; or what is launched */
+  size_t bytes;      /* of a copy from pointers[1] to [0] */
+  cudaEvent_t event;
+  int64_t count; /* of a record */
+} node;
+
+struct CUgraph_st {
+  node *nodes[NODES];
+  int count, instances, loops;
+};
+struct CUgraphExec_st {
+  cudaGraph_t graph;
+};
+struct CUevent_st {
+  cudaStream_t stream; /* of the last record */
+  int64_t wanted, done;
+};
+struct CUstream_st {
+  node *queue[NODES]; /* work that has not run */
+  int count;
+  cudaGraph_t capture; /* being captured into */
+  int to_graph, invalid;
+  node *last; /* what the next captured node follows */
+};
+
+static struct {
+  unsigned value;
+  int set; /* since the node that reads it ran last */
+  cudaGraph_t graph;
+} conditions[LOOPS]; /* by handle; of one plan's batches */
+static unsigned condition_count = 1;
+
+enum { STREAMS = 64 };
+static cudaStream_t streams[STREAMS];
 
 static fake_plan plan;
-static int64_t calls, live, launches, allocations;
+static int64_t calls, live, allocations;
 static const char *failed = "";
 
 void fake_use(fake_plan next) {
   plan = next;
-  calls = launches = allocations = 0;
-  loop_count = 1;
+  calls = allocations = 0;
+  condition_count = 1;
   failed = "";
 }
 int64_t fake_calls(void) { return calls; }
 const char *fake_failed_call(void) { return failed; }
 int64_t fake_live_objects(void) { return live; }
-int64_t fake_launches(void) { return launches; }
 int64_t fake_allocations(void) { return allocations; }
+int64_t fake_pending(cudaStream_t s) { return s->count; }
 
 /* Whether this call is the one that fails. */
 static cudaError_t enter(const char *name) {
@@ -48,13 +102,37 @@ static cudaError_t enter(const char *name) {
     if (entered != cudaSuccess) return entered;                                                              \
   } while (0)
 
+/* A call that no capture survives. */
+static cudaError_t unsafe(void) {
+  int capturing = 0;
+  for (int i = 0; i < STREAMS; i++) {
+    if (!streams[i] || !streams[i]->capture) continue;
+    streams[i]->invalid = 1;
+    capturing = 1;
+  }
+  return capturing ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+#define ENTER_UNSAFE                                                                                         \
+  do {                                                                                                       \
+    ENTER;                                                                                                   \
+    cudaError_t refused = unsafe();                                                                          \
+    if (refused != cudaSuccess) return refused;                                                              \
+  } while (0)
+
+static void *new_zeroed(size_t bytes) {
+  void *p = calloc(1, bytes);
+  MUST(p, "the host is out of memory");
+  return p;
+}
+
 /* ---------------------------------------------------------------- devices */
 
 const char *cudaGetErrorString(cudaError_t code) {
-  return code == cudaErrorUnknown            ? "planted failure"
-         : code == cudaErrorNotSupported     ? "operation not supported"
-         : code == cudaErrorMemoryAllocation ? "out of memory"
-                                             : "error";
+  return code == cudaErrorUnknown                    ? "planted failure"
+         : code == cudaErrorNotSupported             ? "operation not supported"
+         : code == cudaErrorMemoryAllocation         ? "out of memory"
+         : code == cudaErrorStreamCaptureUnsupported ? "operation not permitted when stream is capturing"
+                                                     : "error";
 }
 cudaError_t cudaDriverGetVersion(int *version) {
   *version = plan.no_driver ? 0 : plan.no_loops ? 12000 : 13000;
@@ -110,22 +188,27 @@ static void release(void *p, int device) {
   live--;
 }
 cudaError_t cudaMalloc(void **p, size_t bytes) {
-  ENTER;
+  ENTER_UNSAFE;
   return allocate(p, bytes, 1);
 }
 cudaError_t cudaHostAlloc(void **p, size_t bytes, unsigned flags) {
-  ENTER;
+  ENTER_UNSAFE;
   MUST(flags == cudaHostAllocDefault, "flags %u", flags);
   return allocate(p, bytes, 0);
 }
-/* A failure to free is reported; the memory is gone all the same. */
+static void run_all(void);
+/* Both wait for the device. A failure to free is reported; the memory is gone all the same. */
 cudaError_t cudaFree(void *p) {
+  run_all();
   if (p) release(p, 1);
-  return enter(__func__);
+  cudaError_t refused = unsafe();
+  return refused != cudaSuccess ? refused : enter(__func__);
 }
 cudaError_t cudaFreeHost(void *p) {
+  run_all();
   if (p) release(p, 0);
-  return enter(__func__);
+  cudaError_t refused = unsafe();
+  return refused != cudaSuccess ? refused : enter(__func__);
 }
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
   ENTER;
@@ -133,34 +216,23 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
   return cudaSuccess;
 }
 
-/* ---------------------------------------------------------------- graphs */
+static char *device_memory(const void *p) {
+  const block *b = block_of(p);
+  MUST(b && b->device, "%p is no memory of the device, or no longer", p);
+  return (char *)(uintptr_t)p;
+}
+static void check_range(const void *p, size_t bytes) {
+  const block *b = block_of(p);
+  MUST(b, "%p is pageable memory, or was given back", p);
+  MUST((const char *)p + bytes <= b->at + b->bytes, "%zu bytes leave their allocation", bytes);
+}
 
-typedef enum node_kind { NODE_LAUNCH, NODE_LOOP } node_kind;
-typedef struct node {
-  node_kind kind;
-  const void *kernel;
-  struct dim3 grid, block;
-  void *pointers[3];
-  int num;
-  cudaGraphConditionalHandle loop;
-  struct CUgraph_st *body;
-} node;
-struct CUgraph_st {
-  node nodes[512];
-  int count;
-  cudaGraph_t bodies[4]; /* of its loops: destroyed with it */
-  int nbody;
-};
-struct CUgraphExec_st {
-  cudaGraph_t graph;
-};
-struct CUstream_st {
-  cudaGraph_t capture; /* being captured into */
-  int to_graph;
-};
-void twin_set_conditional(cudaGraphConditionalHandle loop, unsigned value) {
-  MUST(loop > 0 && loop < loop_count, "conditional handle %llu", (unsigned long long)loop);
-  loops[loop] = value;
+/* ---------------------------------------------------------------- what runs */
+
+void twin_set_conditional(cudaGraphConditionalHandle handle, unsigned value) {
+  MUST(handle > 0 && handle < condition_count, "conditional handle %llu", (unsigned long long)handle);
+  conditions[handle].value = value;
+  conditions[handle].set = 1;
 }
 
 struct dim3 twin_block, twin_block_size, twin_thread;
@@ -172,9 +244,18 @@ static int team_of(const void *kernel) {
         if (cuda_stages(dtype, team)[i] == kernel) return team;
   return 0;
 }
+static int control_of(const void *kernel) {
+  for (int i = 0; i < CONTROL_COUNT; i++)
+    if (cuda_control((control_id)i) == kernel) return i;
+  return -1;
+}
 
 typedef void (*stage_twin)(const step_params *, lane_group *, program_io *, int);
-typedef void (*again_twin)(const program_io *, int, cudaGraphConditionalHandle);
+static void call_stage(const node *n) {
+  stage_twin twin;
+  memcpy(&twin, &n->kernel, sizeof twin);
+  twin((void *)n->pointers[0], (void *)n->pointers[1], (void *)n->pointers[2], n->numbers[0]);
+}
 
 typedef struct twin_call {
   const node *n;
@@ -182,109 +263,180 @@ typedef struct twin_call {
 } twin_call;
 static void member(void *arg) {
   const twin_call *c = arg;
-  const node *n = c->n;
-  stage_twin twin;
-  memcpy(&twin, &n->kernel, sizeof twin);
   twin_thread = (struct dim3){c->first + (unsigned)team_rank(), 0, 0};
-  twin(n->pointers[0], n->pointers[1], n->pointers[2], n->num);
+  call_stage(c->n);
+}
+
+static void call_control(const node *n, int which) {
+  void (*again)(const program_io *, int, cudaGraphConditionalHandle);
+  void (*begin)(program_io *, program_io);
+  void (*commit)(program_io *, int, int, int, int);
+  void (*gate)(program_tally *, int64_t, cudaGraphConditionalHandle);
+  void *to = n->pointers[0];
+  memcpy(&again, &n->kernel, sizeof again);
+  memcpy(&begin, &n->kernel, sizeof begin);
+  memcpy(&commit, &n->kernel, sizeof commit);
+  memcpy(&gate, &n->kernel, sizeof gate);
+  if (which == CONTROL_again) again(to, n->numbers[0], n->handle);
+  if (which == CONTROL_begin) begin(to, *n->io);
+  if (which == CONTROL_commit) commit(to, n->numbers[0], n->numbers[1], n->numbers[2], n->numbers[3]);
+  if (which == CONTROL_gate) gate(to, n->generation, n->handle);
 }
 
 static void run_launch(const node *n) {
-  int team = team_of(n->kernel);
-  launches++;
-  if (!team) { /* again */
-    again_twin twin;
-    memcpy(&twin, &n->kernel, sizeof twin);
-    twin(n->pointers[0], n->num, n->loop);
-    return;
-  }
+  int team = team_of(n->kernel), which = control_of(n->kernel);
+  for (int i = 0; i < 3; i++)
+    if (n->pointers[i]) device_memory(n->pointers[i]);
   twin_block_size = n->block;
   for (unsigned b = 0; b < n->grid.x; b++) {
     twin_block = (struct dim3){b, 0, 0};
-    for (unsigned t = 0; t < n->block.x; t += (unsigned)team) {
+    for (unsigned t = 0; t < n->block.x; t += team == 32 ? 32 : 1) {
       twin_call c = {n, t};
       twin_thread = (struct dim3){t, 0, 0};
-      if ((int64_t)b * n->block.x + t >= (int64_t)n->num * team) continue; /* leaves at once, a whole team */
-      if (team == 1) {
-        stage_twin twin;
-        memcpy(&twin, &n->kernel, sizeof twin);
-        twin(n->pointers[0], n->pointers[1], n->pointers[2], n->num);
-      } else {
+      if (team && (int64_t)b * n->block.x + t >= (int64_t)n->numbers[0] * team)
+        continue; /* leaves at once, a whole team */
+      if (!team)
+        call_control(n, which);
+      else if (team == 1)
+        call_stage(n);
+      else
         team_run(member, &c);
-      }
     }
   }
 }
-static void run_graph(const struct CUgraph_st *g) {
-  for (int i = 0; i < g->count; i++) {
-    const node *n = &g->nodes[i];
-    if (n->kind == NODE_LAUNCH) run_launch(n);
-    if (n->kind == NODE_LOOP)
-      for (loops[n->loop] = 1; loops[n->loop];) run_graph(n->body);
+
+static void run_graph(const struct CUgraph_st *g);
+static void run_node(const node *n) {
+  if (n->kind == NODE_LAUNCH) run_launch(n);
+  if (n->kind == NODE_GRAPH) run_graph(n->graph);
+  if (n->kind == NODE_RECORD) n->event->done = n->count;
+  if (n->kind == NODE_COPY || n->kind == NODE_SET) check_range(n->pointers[0], n->bytes);
+  if (n->kind == NODE_COPY) {
+    check_range(n->pointers[1], n->bytes);
+    memcpy(n->pointers[0], n->pointers[1], n->bytes);
   }
+  if (n->kind == NODE_SET) memset(n->pointers[0], n->numbers[0], n->bytes);
+  if (n->kind == NODE_WHILE || n->kind == NODE_IF) {
+    MUST(conditions[n->handle].set, "a condition that no kernel set");
+    do {
+      conditions[n->handle].set = 0;
+      if (!conditions[n->handle].value) return;
+      run_graph(n->graph);
+    } while (n->kind == NODE_WHILE);
+  }
+}
+static void run_graph(const struct CUgraph_st *g) {
+  for (int i = 0; i < g->count; i++) run_node(g->nodes[i]);
+}
+
+static void graph_free(cudaGraph_t g);
+static void node_free(node *n) {
+  free(n->io);
+  if (n->kind == NODE_WHILE || n->kind == NODE_IF) graph_free(n->graph);
+  free(n);
+}
+static void graph_free(cudaGraph_t g) {
+  for (int i = 0; i < g->count; i++) node_free(g->nodes[i]);
+  free(g);
+}
+
+/* The oldest work of a stream. */
+static void run_one(cudaStream_t s) {
+  node *n = s->queue[0];
+  memmove(s->queue, s->queue + 1, (size_t)--s->count * sizeof *s->queue);
+  run_node(n);
+  node_free(n);
+}
+static void run_all(void) {
+  for (int i = 0; i < STREAMS; i++)
+    while (streams[i] && streams[i]->count) run_one(streams[i]);
+}
+
+/* Puts work on a stream, or into the graph that it is captured into. */
+static cudaError_t put(cudaStream_t s, node n) {
+  node *kept = new_zeroed(sizeof *kept);
+  *kept = n;
+  if (s->invalid) return free(n.io), free(kept), cudaErrorStreamCaptureInvalidated;
+  if (s->capture) {
+    cudaGraph_t g = s->capture;
+    MUST(g->count < NODES, "a graph of too many nodes");
+    MUST(!g->count || s->last == g->nodes[g->count - 1], "does not follow the last node");
+    MUST(n.kind == NODE_LAUNCH || n.kind == NODE_COPY || n.kind == NODE_SET, "cannot be captured");
+    g->nodes[g->count++] = s->last = kept;
+    return cudaSuccess;
+  }
+  MUST(s->count < NODES, "too much work on a stream");
+  s->queue[s->count++] = kept;
+  return cudaSuccess;
+}
+
+/* ---------------------------------------------------------------- launches */
+
+static void read_control(node *n, int which, void **args) {
+  n->pointers[0] = device_memory(*(void **)args[0]);
+  if (which == CONTROL_again) memcpy(&n->numbers[0], args[1], sizeof(int));
+  if (which == CONTROL_again) memcpy(&n->handle, args[2], sizeof n->handle);
+  if (which == CONTROL_gate) memcpy(&n->generation, args[1], sizeof n->generation);
+  if (which == CONTROL_gate) memcpy(&n->handle, args[2], sizeof n->handle);
+  for (int i = 0; which == CONTROL_commit && i < 4; i++) memcpy(&n->numbers[i], args[i + 1], sizeof(int));
+  if (which == CONTROL_begin) {
+    n->io = new_zeroed(sizeof *n->io);
+    memcpy(n->io, args[1], sizeof *n->io);
+    char *const *out = &n->io->out.qpos;
+    for (size_t i = 0; i < sizeof n->io->out / sizeof *out; i++)
+      if (out[i]) device_memory(out[i]);
+  }
+  unsigned blocks = which == CONTROL_commit ? ((unsigned)n->numbers[0] * 32 + 63) / 64 : 1;
+  MUST(n->grid.x == blocks && n->block.x == (which == CONTROL_commit ? 64 : 1), "geometry");
 }
 
 cudaError_t cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
                              size_t shared, cudaStream_t stream) {
   ENTER;
-  int again = kernel == cuda_again(), team = team_of(kernel);
+  int which = control_of(kernel), team = team_of(kernel);
   node n = {.kind = NODE_LAUNCH, .kernel = kernel, .grid = grid, .block = block};
-  MUST(again || team, "an unknown kernel");
+  MUST(which >= 0 || team, "an unknown kernel");
   MUST(shared == 0 && grid.y == 1 && grid.z == 1 && block.y == 1 && block.z == 1, "geometry");
-  n.pointers[0] = *(void **)args[0];
-  MUST(block_of(n.pointers[0]) && block_of(n.pointers[0])->device, "a pointer of the host");
-  if (again) {
-    MUST(grid.x == 1 && block.x == 1, "geometry of again");
-    memcpy(&n.num, args[1], sizeof n.num);
-    memcpy(&n.loop, args[2], sizeof n.loop);
-  } else {
-    memcpy(&n.num, args[3], sizeof n.num);
-    int64_t threads = (int64_t)grid.x * block.x, wanted = (int64_t)n.num * team;
-    MUST(block.x % 32 == 0 && block.x <= 64 && grid.x < 1u << 31, "blocks of %u", block.x);
-    MUST(threads >= wanted && threads - wanted < block.x, "%lld threads for %lld", (long long)threads,
-         (long long)wanted);
-    for (int i = 1; i < 3; i++) {
-      n.pointers[i] = *(void **)args[i];
-      MUST(block_of(n.pointers[i]) && block_of(n.pointers[i])->device, "a pointer of the host");
-    }
+  if (which >= 0) {
+    read_control(&n, which, args);
+    return put(stream, n);
   }
-  cudaGraph_t g = stream->capture;
-  if (!g) {
-    run_launch(&n);
-    return cudaSuccess;
-  }
-  MUST(g->count < 512, "a graph of too many nodes");
-  g->nodes[g->count++] = n;
-  return cudaSuccess;
+  memcpy(&n.numbers[0], args[3], sizeof(int));
+  int64_t threads = (int64_t)grid.x * block.x, wanted = (int64_t)n.numbers[0] * team;
+  MUST(block.x % 32 == 0 && block.x <= 64 && grid.x < 1u << 31, "blocks of %u", block.x);
+  MUST(threads >= wanted && threads - wanted < block.x, "%lld threads for %lld", (long long)threads,
+       (long long)wanted);
+  for (int i = 0; i < 3; i++) n.pointers[i] = device_memory(*(void **)args[i]);
+  return put(stream, n);
 }
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *attributes, const void *kernel) {
-  ENTER;
+  ENTER_UNSAFE;
   memset(attributes, 0, sizeof *attributes);
-  MUST(kernel == cuda_again() || team_of(kernel), "an unknown kernel");
+  MUST(control_of(kernel) >= 0 || team_of(kernel), "an unknown kernel");
   return cudaSuccess;
 }
 
-static cudaGraph_t graph_new(void) {
-  cudaGraph_t g = calloc(1, sizeof *g);
-  MUST(g, "the host is out of memory");
-  return g;
+/* ---------------------------------------------------------------- captures and graphs */
+
+static void begin(cudaStream_t s, cudaGraph_t g, enum cudaStreamCaptureMode mode) {
+  MUST(!s->capture && !s->count && mode == cudaStreamCaptureModeThreadLocal, "capture");
+  s->capture = g ? g : new_zeroed(sizeof *g);
+  s->to_graph = g != NULL;
+  s->invalid = 0;
+  s->last = NULL;
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode) {
   ENTER;
-  MUST(!s->capture && mode == cudaStreamCaptureModeThreadLocal, "capture");
-  s->capture = graph_new();
-  s->to_graph = 0;
+  begin(s, NULL, mode);
   return cudaSuccess;
 }
 cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t s, cudaGraph_t g, const cudaGraphNode_t *dependencies,
                                           const cudaGraphEdgeData *edges, size_t count,
                                           enum cudaStreamCaptureMode mode) {
   ENTER;
-  MUST(!s->capture && g && !dependencies && !edges && !count && mode == cudaStreamCaptureModeThreadLocal,
-       "capture");
-  s->capture = g;
-  s->to_graph = 1;
+  MUST(g && !g->count && !dependencies && !edges && !count, "capture");
+  begin(s, g, mode);
   return cudaSuccess;
 }
 /* A failure ends the capture, and gives no graph. */
@@ -293,118 +445,177 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) {
   cudaGraph_t captured = s->capture;
   s->capture = NULL;
   *g = NULL;
-  cudaError_t code = enter(__func__);
+  cudaError_t code = s->invalid ? cudaErrorStreamCaptureInvalidated : enter(__func__);
+  s->invalid = 0;
   if (code != cudaSuccess) {
-    if (!s->to_graph) free(captured);
+    if (!s->to_graph) graph_free(captured);
     return code;
   }
   if (!s->to_graph) live++;
   *g = captured;
   return cudaSuccess;
 }
-cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t g,
-                                             unsigned value, unsigned flags) {
+cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus *status) {
   ENTER;
-  MUST(!plan.no_loops && g && value == 1 && flags == cudaGraphCondAssignDefault, "handle");
-  MUST(loop_count < LOOPS, "too many loops");
-  *handle = loop_count++;
+  *status = s->invalid   ? cudaStreamCaptureStatusInvalidated
+            : s->capture ? cudaStreamCaptureStatusActive
+                         : cudaStreamCaptureStatusNone;
   return cudaSuccess;
 }
-cudaError_t cudaGraphGetNodes(cudaGraph_t g, cudaGraphNode_t *nodes, size_t *count) {
-  ENTER;
-  MUST((size_t)g->count == *count, "%d nodes", g->count);
-  *nodes = (cudaGraphNode_t)&g->nodes[g->count - 1];
-  return cudaSuccess;
-}
-cudaError_t cudaGraphAddNode(cudaGraphNode_t *added, cudaGraph_t g, const cudaGraphNode_t *dependencies,
 #if CUDART_VERSION >= 13000
-                             const cudaGraphEdgeData *edges,
+#define EDGES(name) const cudaGraphEdgeData name,
+#else
+#define EDGES(name)
 #endif
-                             size_t count, struct cudaGraphNodeParams *p) {
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, enum cudaStreamCaptureStatus *status,
+                                     unsigned long long *id, cudaGraph_t *g, const cudaGraphNode_t **nodes,
+                                     EDGES(**edges) size_t *count) {
+  ENTER;
+  MUST(s->capture && !s->invalid && !id, "no capture to ask about");
+#if CUDART_VERSION >= 13000
+  *edges = NULL;
+#endif
+  *status = cudaStreamCaptureStatusActive;
+  *g = s->capture;
+  *nodes = (const cudaGraphNode_t *)(const void *)&s->last;
+  *count = s->last != NULL;
+  return cudaSuccess;
+}
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t s, cudaGraphNode_t *nodes,
+                                                EDGES(*edges) size_t count, unsigned flags) {
   ENTER;
 #if CUDART_VERSION >= 13000
   MUST(!edges, "edges");
 #endif
-  MUST(count == 1 && *dependencies == (cudaGraphNode_t)&g->nodes[g->count - 1], "must follow the last node");
-  MUST(p->type == cudaGraphNodeTypeConditional && p->conditional.type == cudaGraphCondTypeWhile &&
-           p->conditional.size == 1,
-       "only loops");
-  cudaGraph_t body = g->bodies[g->nbody++] = graph_new();
-  p->conditional.phGraph_out = &g->bodies[g->nbody - 1];
-  g->nodes[g->count++] = (node){.kind = NODE_LOOP, .loop = p->conditional.handle, .body = body};
-  *added = (cudaGraphNode_t)&g->nodes[g->count - 1];
+  MUST(s->capture && count == 1 && flags == cudaStreamSetCaptureDependencies, "dependencies");
+  s->last = (node *)(void *)*nodes;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle *handle, cudaGraph_t g,
+                                             unsigned value, unsigned flags) {
+  ENTER;
+  MUST(!plan.no_loops && g && value == 0 && flags == 0, "handle");
+  MUST(condition_count < LOOPS, "too many conditions");
+  *handle = condition_count++;
+  conditions[*handle].set = 0;
+  conditions[*handle].graph = g;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphAddNode(cudaGraphNode_t *added, cudaGraph_t g, const cudaGraphNode_t *nodes,
+                             EDGES(*edges) size_t count, struct cudaGraphNodeParams *p) {
+  ENTER;
+#if CUDART_VERSION >= 13000
+  MUST(!edges, "edges");
+#endif
+  MUST(count == 1 && *nodes == (cudaGraphNode_t)(void *)g->nodes[g->count - 1], "must follow the last node");
+  MUST(p->type == cudaGraphNodeTypeConditional && p->conditional.size == 1, "only loops and branches");
+  MUST(conditions[p->conditional.handle].graph == g, "a handle of another graph");
+  node *n = new_zeroed(sizeof *n);
+  n->kind = p->conditional.type == cudaGraphCondTypeWhile ? NODE_WHILE : NODE_IF;
+  n->handle = p->conditional.handle;
+  n->graph = new_zeroed(sizeof *n->graph);
+  g->nodes[g->count++] = n;
+  g->loops = 1;
+  p->conditional.phGraph_out = &n->graph;
+  *added = (cudaGraphNode_t)(void *)n;
   return cudaSuccess;
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *run, cudaGraph_t g, unsigned long long flags) {
   ENTER;
-  MUST(flags == 0 && g && g->count > 0, "an empty graph");
-  *run = calloc(1, sizeof **run);
-  MUST(*run, "the host is out of memory");
+  MUST(flags == 0 && g && !g->instances, "a second instance");
+  *run = new_zeroed(sizeof **run);
   (*run)->graph = g;
+  g->instances++;
   live++;
   return cudaSuccess;
 }
+/* One with loops cannot be captured. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t run, cudaStream_t s) {
   ENTER;
-  MUST(run && !s->capture, "launch");
-  run_graph(run->graph);
-  return cudaSuccess;
+  if (s->capture) {
+    s->invalid = 1;
+    return cudaErrorStreamCaptureUnsupported;
+  }
+  return put(s, (node){.kind = NODE_GRAPH, .graph = run->graph});
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t run) {
+  run_all();
+  run->graph->instances--;
   free(run);
   live--;
   return enter(__func__);
 }
 cudaError_t cudaGraphDestroy(cudaGraph_t g) {
-  for (int i = 0; i < g->nbody; i++) free(g->bodies[i]);
-  free(g);
+  MUST(!g->instances, "an instance is left");
+  graph_free(g);
   live--;
   return enter(__func__);
 }
 
-/* ---------------------------------------------------------------- streams */
+/* ---------------------------------------------------------------- streams and events */
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) {
-  ENTER;
-  MUST(flags == cudaStreamNonBlocking, "flags %u", flags);
-  *s = calloc(1, sizeof **s);
-  MUST(*s, "the host is out of memory");
+  ENTER_UNSAFE;
+  int i = 0;
+  while (i < STREAMS && streams[i]) i++;
+  MUST(flags == cudaStreamNonBlocking && i < STREAMS, "flags %u, stream %d", flags, i);
+  streams[i] = *s = new_zeroed(sizeof **s);
   live++;
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t s) {
   MUST(!s->capture, "still capturing");
+  while (s->count) run_one(s);
+  for (int i = 0; i < STREAMS; i++)
+    if (streams[i] == s) streams[i] = NULL;
   free(s);
   live--;
   return enter(__func__);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-  ENTER;
-  MUST(!s->capture, "synchronises while capturing");
+  ENTER_UNSAFE;
+  while (s->count) run_one(s);
   return cudaSuccess;
 }
 cudaError_t cudaStreamQuery(cudaStream_t s) {
-  ENTER;
-  MUST(!s->capture, "asks while capturing");
+  ENTER_UNSAFE;
+  if (!s->count) return cudaSuccess;
+  run_one(s);
+  return cudaErrorNotReady;
+}
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags) {
+  ENTER_UNSAFE;
+  MUST(flags == cudaEventDisableTiming, "flags %u", flags);
+  *e = new_zeroed(sizeof **e);
+  live++;
   return cudaSuccess;
 }
-static void check_range(const void *p, size_t bytes) {
-  const block *b = block_of(p);
-  MUST(!b || (const char *)p + bytes <= b->at + b->bytes, "a copy of %zu bytes leaves its allocation", bytes);
+cudaError_t cudaEventDestroy(cudaEvent_t e) {
+  run_all();
+  free(e);
+  live--;
+  return enter(__func__);
+}
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
+  ENTER;
+  e->stream = s;
+  return put(s, (node){.kind = NODE_RECORD, .event = e, .count = ++e->wanted});
+}
+cudaError_t cudaEventSynchronize(cudaEvent_t e) {
+  ENTER_UNSAFE;
+  while (e->done < e->wanted) run_one(e->stream);
+  return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s) {
   ENTER;
-  MUST(kind == cudaMemcpyDefault && !s->capture && (bytes == 0 || (to && from)), "copy");
+  MUST(kind == cudaMemcpyDefault && bytes > 0, "copy");
   check_range(to, bytes);
   check_range(from, bytes);
-  if (bytes) memcpy(to, from, bytes);
-  return cudaSuccess;
+  return put(s, (node){.kind = NODE_COPY, .pointers = {to, (char *)(uintptr_t)from}, .bytes = bytes});
 }
 cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s) {
   ENTER;
-  MUST(!s->capture && block_of(p), "memset");
-  check_range(p, bytes);
-  memset(p, value, bytes);
-  return cudaSuccess;
+  check_range(device_memory(p), bytes);
+  return put(s, (node){.kind = NODE_SET, .pointers = {p}, .numbers = {value}, .bytes = bytes});
 }

@@ -1,8 +1,10 @@
-/* fake_cuda.h: a CUDA runtime without a GPU, for tests of backend_cuda.c. Launches run the kernels' CPU
- * twins; device memory is memory of the host that starts as garbage; graphs are lists that are replayed.
- * Everything that a real runtime would refuse, or leave undefined, aborts with a message. */
+/* fake_cuda.h: a CUDA runtime without a GPU, for tests of the CUDA backend. Launches run the kernels' CPU
+ * twins; device memory is memory of the host that starts as garbage; graphs are lists that are replayed. Work
+ * waits on its stream until somebody waits for it. A call that a capture does not allow fails and ends the
+ * capture; everything else that a real runtime would refuse, or leave undefined, aborts with a message. */
 #ifndef ABUT_TEST_FAKE_CUDA_H
 #define ABUT_TEST_FAKE_CUDA_H
+#include <cuda_runtime_api.h>
 #include <stdint.h>
 
 typedef struct fake_plan {
@@ -17,7 +19,8 @@ void fake_use(fake_plan plan);
 int64_t fake_calls(void);
 const char *fake_failed_call(void);
 int64_t fake_live_objects(void);
-int64_t fake_launches(void);
+/* Work on a stream that has not run. */
+int64_t fake_pending(cudaStream_t stream);
 /* Allocations so far. */
 int64_t fake_allocations(void);
 

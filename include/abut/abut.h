@@ -11,8 +11,9 @@
  *
  * Units are SI; angles in radians. Quaternions are (w, x, y, z). qpos and qvel follow MuJoCo: a free joint is
  * position then quaternion, its velocity is linear (world axes) then angular (body axes).
- * Arrays cross the API row-major, environment first, as abut_tensor (layout of DLPack's DLTensor), without
- * copies; the caller owns what it passes in and reads it only after the call returns.
+ * Arrays cross the API row-major, environment first, as abut_tensor (layout of DLPack's DLTensor); the caller
+ * owns what it passes in and reads it only after the call returns. Memory that the batch computes in is used
+ * where it is: the host's on the CPU, the device's on a GPU, where the host's is copied on the way.
  * Every function that can fail returns an abut_status; abut_error_message() then says what, where and with
  * which value. The library never prints and never exits. */
 #ifndef ABUT_H
@@ -46,6 +47,7 @@ typedef enum abut_status {
   ABUT_ERROR_UNSUPPORTED = 4, /* the file asks for something abut cannot represent */
   ABUT_ERROR_MEMORY = 5,      /* more bytes than there are */
   ABUT_ERROR_DEVICE = 6,      /* no such device, or it failed */
+  ABUT_ERROR_CAPACITY = 7,    /* a list was too short for enqueued calls: it has grown, call them again */
 } abut_status;
 
 /* Message of this thread's last failure; "" if none. Valid until the thread's next failing call. */
@@ -59,7 +61,7 @@ ABUT_API const char *abut_version(void);
 typedef struct abut_tensor {
   void *data;
   struct {
-    int32_t device_type; /* 1: CPU */
+    int32_t device_type; /* 1: CPU, 3: pinned host memory; 2: CUDA, for batches on device_id */
     int32_t device_id;
   } device;
   int32_t ndim;
@@ -246,6 +248,7 @@ typedef struct abut_options {
   int32_t device;         /* ABUT_DEVICE_*; auto: the CPU */
   int32_t device_id;      /* which of several GPUs, from 0 */
   int32_t team;           /* GPU: threads per environment, 1 or 32; 0: by nenv. Changes no bit */
+  void *stream;           /* GPU: a cudaStream_t that outlives the batch; NULL: one of its own */
   int32_t threads;        /* CPU; 0: all cores. No more are used than have environments to work on */
   int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
   int32_t contact;        /* ABUT_CONTACT_* */
@@ -324,7 +327,8 @@ enum {
  * outputs that are NULL are not written. Index 0 of a T+1 axis is the start (after separation). */
 typedef struct abut_rollout_args {
   int64_t nstep;
-  int32_t record; /* keep what abut_rollout_vjp needs; does not change any forward bit */
+  int32_t record;  /* keep what abut_rollout_vjp needs; does not change any forward bit */
+  int32_t enqueue; /* GPU: return before the work is done, see abut_batch_sync */
   /* inputs */
   const abut_tensor *qpos0; /* [N|1, nq]; NULL: the batch's state */
   const abut_tensor *qvel0; /* [N|1, nv] */
@@ -353,7 +357,8 @@ typedef struct abut_rollout_result {
   int64_t unconverged_steps;
   int64_t failed_envs; /* frozen or unconverged */
   int64_t reruns;      /* times the rollout was run again because a list had to grow */
-  double seconds;
+  int64_t done;        /* abut_batch_sync: enqueued calls that took effect */
+  double seconds;      /* abut_batch_sync: 0 */
 } abut_rollout_result;
 
 /* Called from the calling thread about ten times a second; return non-zero to stop after the steps in flight.
@@ -378,10 +383,28 @@ typedef struct abut_vjp_args {
   abut_tensor *stiffness; /* [N, 1] */
   abut_tensor *min_pivot; /* [N] smallest pivot of H over the steps */
   abut_tensor *status;    /* [N] uint32 */
+  int32_t enqueue;        /* as in abut_rollout_args */
 } abut_vjp_args;
 ABUT_API abut_vjp_args abut_default_vjp_args(void);
 ABUT_API abut_status abut_rollout_vjp(abut_batch *batch, const abut_vjp_args *args, abut_progress progress,
                                       void *user);
+
+/* Calls with args.enqueue put their work on the batch's stream, behind what is there, and return; every
+ * tensor lies on the batch's GPU, result and progress are NULL. They may be made while the stream is being
+ * captured: the graph may then be replayed, each time from the state that there is. They take effect in
+ * order. One that meets a list that is too short takes none, nor does any that follows (their outputs are not
+ * to be used), so that no step is lost: abut_batch_sync, or the next call that is not enqueued, fails with
+ * ABUT_ERROR_CAPACITY and has made room; call again from number result.done on, from 0. (A recorded rollout
+ * whose reverse pass is called again is still there.)
+ * abut_batch_sync waits for the stream and reports on everything enqueued since it was last called; result
+ * may be NULL, and is filled in on ABUT_ERROR_CAPACITY too. On the CPU there is never anything to wait for.
+ * During a capture calls that are not enqueued fail and leave it valid, as does an enqueued one that records
+ * more steps than any before. The batch's memory moves where a list or the record grows, or where a
+ * parameter gets another number of rows: graphs captured before do nothing from then on, which
+ * abut_batch_sync reports as ABUT_ERROR_ARGUMENT; capture them again. No graph may be replayed once its batch
+ * is destroyed. A reverse pass is of the rollout called last: where a replay has overwritten its record, or
+ * is yet to write it, the pass does nothing and that is ABUT_ERROR_ARGUMENT. (docs/gpu.md has an example.) */
+ABUT_API abut_status abut_batch_sync(abut_batch *batch, abut_rollout_result *result);
 
 /* ---------------------------------------------------------------------------------------- queries */
 

@@ -4,6 +4,7 @@
 #ifndef ABUT_BACKEND_H
 #define ABUT_BACKEND_H
 #include "program.h"
+#include "tensor.h"
 
 typedef struct backend {
   /* Whether options.device_id can be used; fails with the reason. */
@@ -12,21 +13,30 @@ typedef struct backend {
   const abut_kernels *(*kernels)(const abut_options *options);
   /* Bytes of all lane groups. */
   int64_t (*lane_bytes)(const abut_batch *b);
-  /* Lane groups with b->nslot slots, and room for b->capacity contacts per record. close takes what a failed
-   * open left, too. */
+  /* Lane groups with b->nslot slots, and room for b->capacity contacts per record, with the host's state.
+   * close gives that back before another open; destroy everything, whatever a failed open left. */
   abut_status (*open)(abut_batch *b);
   void (*close)(abut_batch *b);
-  /* Memory that programs can use; copy takes any mix of theirs and the host's. */
+  void (*destroy)(abut_batch *b);
+  /* Memory that programs can use; read and write copy between it and the host's. */
   abut_status (*allocate)(const abut_batch *b, size_t bytes, char **memory);
   void (*release)(const abut_batch *b, void *memory);
-  abut_status (*copy)(const abut_batch *b, void *to, const void *from, size_t bytes);
+  abut_status (*read)(const abut_batch *b, void *host, const void *from, size_t bytes);
+  abut_status (*write)(const abut_batch *b, void *to, const void *host, size_t bytes);
   /* Runs a program over all environments: until they are finished, a list is too short (io->need) or
-   * io->stop. io comes with the pointers that the caller gave; its counters are set. */
-  abut_status (*run)(abut_batch *b, const program *p, program_io *io, program_report report);
+   * io->stop. io comes with the caller's pointers, those of the arrays; its counters are set. */
+  abut_status (*run)(abut_batch *b, const program *p, program_io *io, const caller_array *arrays, int count,
+                     program_report report);
+  /* Puts a program on the batch's stream; NULL where there is none. */
+  abut_status (*enqueue)(abut_batch *b, const program *p, const program_io *io);
+  /* Before every call that is not enqueued: waits for those that are, and fails with what they met. result:
+   * adds what they did since it was last asked for, or NULL. */
+  abut_status (*settle)(abut_batch *b, abut_rollout_result *result);
   /* What the last rollout wrote to next becomes the state; b->state.status is up to date. */
   abut_status (*commit)(abut_batch *b);
-  /* Brings b->state up to date; write: it will be changed. */
-  abut_status (*fetch)(abut_batch *b, int write);
+  /* Settles and brings b->state up to date; push ends a call that changed it, or a parameter. */
+  abut_status (*fetch)(abut_batch *b);
+  abut_status (*push)(abut_batch *b);
 } backend;
 
 extern const backend backend_cpu, backend_cuda;

@@ -102,7 +102,9 @@ static void run_worker(worker *w, void *arg) {
   }
 }
 
-static abut_status cpu_run(abut_batch *b, const program *p, program_io *io, program_report report) {
+static abut_status cpu_run(abut_batch *b, const program *p, program_io *io, const caller_array *arrays,
+                           int count, program_report report) {
+  (void)arrays, (void)count; /* io points to them */
   thread_run run = {p, io, report, 0};
   workers_run(b, run_worker, &run);
   return ABUT_OK;
@@ -114,10 +116,28 @@ static abut_status cpu_commit(abut_batch *b) {
   b->next = swap;
   return ABUT_OK;
 }
-static abut_status cpu_fetch(abut_batch *b, int write) {
-  (void)b, (void)write;
+/* Nothing is ever elsewhere, or under way. */
+static abut_status cpu_nothing(abut_batch *b) {
+  (void)b;
+  return ABUT_OK;
+}
+static abut_status cpu_settle(abut_batch *b, abut_rollout_result *result) {
+  (void)b, (void)result;
   return ABUT_OK;
 }
 
-const backend backend_cpu = {cpu_find,    cpu_kernels, cpu_lane_bytes, cpu_open,   cpu_close, cpu_allocate,
-                             cpu_release, cpu_copy,    cpu_run,        cpu_commit, cpu_fetch};
+const backend backend_cpu = {.find = cpu_find,
+                             .kernels = cpu_kernels,
+                             .lane_bytes = cpu_lane_bytes,
+                             .open = cpu_open,
+                             .close = cpu_close,
+                             .destroy = cpu_close,
+                             .allocate = cpu_allocate,
+                             .release = cpu_release,
+                             .read = cpu_copy,
+                             .write = cpu_copy,
+                             .run = cpu_run,
+                             .settle = cpu_settle,
+                             .commit = cpu_commit,
+                             .fetch = cpu_nothing,
+                             .push = cpu_nothing};

@@ -10,7 +10,6 @@
  * The first failure of a call is kept: what the device computed by then is lost, and so is the batch. */
 #include "backend.h"
 #include "status.h"
-#include <string.h>
 
 #ifndef ABUT_HAVE_CUDA
 
@@ -21,14 +20,17 @@ static abut_status cuda_find(const abut_options *options) {
 const backend backend_cuda = {.find = cuda_find};
 
 #else
-#include "cuda_memory.h"
+#include "cuda_device.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 enum { ROUNDS = 8, SEARCHES = 2, BLOCK = 64, LOOPS_SINCE = 12040 /* version of the driver */ };
 /* From here on a batch has threads enough without teams. */
 enum { TEAM_LIMIT = 16384 };
+/* A transfer of that length takes much longer than it takes to ask for it. */
+enum { CHUNK = 2 << 20 };
 
 /* ---------------------------------------------------------------- finding a device */
 
@@ -60,33 +62,8 @@ static const abut_kernels *cuda_kernels(const abut_options *o) {
 
 /* ---------------------------------------------------------------- graphs */
 
-typedef struct graph {
-  cudaGraph_t graph;
-  cudaGraphExec_t run;
-} graph;
-
-/* A program in one of its two forms: whole loops on the device, or the host repeats start and rounds. */
-typedef struct program_graphs {
-  graph whole, clear, start, rounds;
-} program_graphs;
-
-struct cuda_device {
-  cuda_arena arena;
-  device_batch at;
-  int loops; /* conditional nodes work here */
-  cudaStream_t stream, watch;
-  program_graphs rollout, reverse;
-  char *staging; /* room for the caller's arrays, in device memory */
-  size_t staging_bytes;
-  program_io *watched; /* pinned */
-  int host_newer, device_newer;
-  abut_status lost; /* not ABUT_OK: the device failed, and so does every later call */
-  char why[256];
-};
-typedef struct cuda_device cuda_device;
-
 /* Keeps the first failure. */
-static abut_status check(cuda_device *c, cudaError_t code, const char *what) {
+abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what) {
   if (c->lost != ABUT_OK) return abut_fail(c->lost, "%s", c->why);
   if (code == cudaSuccess) return ABUT_OK;
   abut_status status = code == cudaErrorMemoryAllocation ? ABUT_ERROR_MEMORY : ABUT_ERROR_DEVICE;
@@ -96,93 +73,145 @@ static abut_status check(cuda_device *c, cudaError_t code, const char *what) {
   snprintf(c->why, sizeof c->why, "the batch is lost: %s: %s", what, cudaGetErrorString(code));
   return failed;
 }
-#define CK(call) ABUT_TRY(check(c, call, #call))
-
 static int team_of(const abut_batch *b) {
   return b->options.team ? b->options.team : b->options.nenv < TEAM_LIMIT ? 32 : 1;
 }
 
-static abut_status launch_list(abut_batch *b, stage_list list) {
+static abut_status launch_list(abut_batch *b, stage_list list, cudaStream_t s) {
   cuda_device *c = b->cuda;
   int num = (int)b->options.nenv, team = team_of(b);
   const void *const *stages = cuda_stages(b->options.dtype, team);
   void *args[] = {&c->at.params, &c->at.groups, &c->at.io, &num};
   dim3 grid = {(unsigned)(((int64_t)num * team + BLOCK - 1) / BLOCK), 1, 1}, block = {BLOCK, 1, 1};
-  for (int i = 0; i < list.count; i++)
-    CK(cudaLaunchKernel(stages[list.stages[i]], grid, block, args, 0, c->stream));
+  for (int i = 0; i < list.count; i++) CK(cudaLaunchKernel(stages[list.stages[i]], grid, block, args, 0, s));
   return ABUT_OK;
 }
 
-static abut_status launch_again(cuda_device *c, int which, cudaGraphConditionalHandle loop) {
+static abut_status launch_again(cuda_device *c, int which, cudaGraphConditionalHandle loop, cudaStream_t s) {
   void *args[] = {&c->at.io, &which, &loop};
   dim3 one = {1, 1, 1};
-  CK(cudaLaunchKernel(cuda_again(), one, one, args, 0, c->stream));
+  CK(cudaLaunchKernel(cuda_control(CONTROL_again), one, one, args, 0, s));
   return ABUT_OK;
 }
 
-static abut_status launch_rounds(abut_batch *b, const program *p, int rounds) {
+static abut_status launch_rounds(abut_batch *b, const program *p, int rounds, cudaStream_t s) {
   for (int i = 0; i < rounds; i++) {
-    ABUT_TRY(launch_list(b, p->step));
-    for (int j = 0; j < SEARCHES; j++) ABUT_TRY(launch_list(b, p->search));
+    ABUT_TRY(launch_list(b, p->step, s));
+    for (int j = 0; j < SEARCHES; j++) ABUT_TRY(launch_list(b, p->search, s));
   }
   return ABUT_OK;
 }
 
-/* A loop whose body repeats until again.cu's `which` says no; after *last, and then it is the last node. */
-static abut_status add_loop(abut_batch *b, const program *p, int which, cudaGraph_t g,
-                            cudaGraphNode_t *last) {
+abut_status cuda_begin(abut_batch *b, const program *p, const program_io *io, cudaStream_t s) {
+  cuda_device *c = b->cuda;
+  program_io device = *io;
+  device.state = c->at.state;
+  if (p == &program_rollout) device.next = c->at.next;
+  memcpy(device.parameters, c->at.parameters, sizeof device.parameters);
+  device.tally = c->tally;
+  device.token = c->token += io->record;
+  void *args[] = {&c->at.io, &device};
+  dim3 one = {1, 1, 1};
+  CK(cudaLaunchKernel(cuda_control(CONTROL_begin), one, one, args, 0, s));
+  return ABUT_OK;
+}
+
+static abut_status launch_commit(abut_batch *b, cudaStream_t s) {
+  cuda_device *c = b->cuda;
+  int num = (int)b->options.nenv, e = b->kernels->elem_size;
+  int qpos = b->model->nq * e, qvel = b->model->nv * e, contact = RECORD_VALUES * e;
+  void *args[] = {&c->at.io, &num, &qpos, &qvel, &contact};
+  dim3 grid = {(unsigned)(((int64_t)num * 32 + BLOCK - 1) / BLOCK), 1, 1}, block = {BLOCK, 1, 1};
+  CK(cudaLaunchKernel(cuda_control(CONTROL_commit), grid, block, args, 0, s));
+  return ABUT_OK;
+}
+
+/* Where a capture stands: its graph, and the nodes that the next one follows. */
+typedef struct capture_point {
+  cudaGraph_t graph;
+  const cudaGraphNode_t *nodes;
+  const cudaGraphEdgeData *edges;
+  size_t count;
+} capture_point;
+
+static abut_status find_point(cuda_device *c, cudaStream_t s, capture_point *at) {
+  enum cudaStreamCaptureStatus status;
+#if CUDART_VERSION >= 13000
+  CK(cudaStreamGetCaptureInfo(s, &status, NULL, &at->graph, &at->nodes, &at->edges, &at->count));
+#else
+  CK(cudaStreamGetCaptureInfo(s, &status, NULL, &at->graph, &at->nodes, &at->count));
+#endif
+  return ABUT_OK;
+}
+
+abut_status cuda_conditional(cuda_device *c, enum cudaGraphConditionalNodeType type, decide_launch launch,
+                             int which, cudaStream_t s, cudaGraphConditionalHandle *handle,
+                             cudaGraph_t *body) {
+  capture_point at;
+  cudaGraphNode_t added;
+  ABUT_TRY(find_point(c, s, &at));
+  CK(cudaGraphConditionalHandleCreate(handle, at.graph, 0, 0)); /* no default: the node may be in a loop */
+  ABUT_TRY(launch(c, which, *handle, s));
+  ABUT_TRY(find_point(c, s, &at));
+  struct cudaGraphNodeParams node = {.type = cudaGraphNodeTypeConditional};
+  node.conditional.handle = *handle;
+  node.conditional.type = type;
+  node.conditional.size = 1;
+#if CUDART_VERSION >= 13000
+  CK(cudaGraphAddNode(&added, at.graph, at.nodes, at.edges, at.count, &node));
+  CK(cudaStreamUpdateCaptureDependencies(s, &added, NULL, 1, cudaStreamSetCaptureDependencies));
+#else
+  CK(cudaGraphAddNode(&added, at.graph, at.nodes, at.count, &node));
+  CK(cudaStreamUpdateCaptureDependencies(s, &added, 1, cudaStreamSetCaptureDependencies));
+#endif
+  *body = node.conditional.phGraph_out[0];
+  return ABUT_OK;
+}
+
+/* A loop whose body repeats until program_again's `which` says no. */
+static abut_status add_loop(abut_batch *b, const program *p, int which, cudaStream_t s) {
   cuda_device *c = b->cuda;
   cudaGraphConditionalHandle handle;
-  CK(cudaGraphConditionalHandleCreate(&handle, g, 1, cudaGraphCondAssignDefault));
-  struct cudaGraphNodeParams node = {.type = cudaGraphNodeTypeConditional};
-  node.conditional.handle = handle;
-  node.conditional.type = cudaGraphCondTypeWhile;
-  node.conditional.size = 1;
-  cudaGraphNode_t added;
-#if CUDART_VERSION >= 13000
-  CK(cudaGraphAddNode(&added, g, last, NULL, 1, &node));
-#else
-  CK(cudaGraphAddNode(&added, g, last, 1, &node));
-#endif
-  *last = added;
-  CK(cudaStreamBeginCaptureToGraph(c->stream, node.conditional.phGraph_out[0], NULL, NULL, 0,
-                                   cudaStreamCaptureModeThreadLocal));
-  abut_status status = which == AGAIN_START ? launch_list(b, p->start) : launch_rounds(b, p, 1);
-  if (status == ABUT_OK) status = launch_again(c, which, handle);
   cudaGraph_t body;
-  cudaError_t end = cudaStreamEndCapture(c->stream, &body);
-  return status != ABUT_OK ? status : check(c, end, "cudaStreamEndCapture");
+  ABUT_TRY(cuda_conditional(c, cudaGraphCondTypeWhile, launch_again, which, s, &handle, &body));
+  CK(cudaStreamBeginCaptureToGraph(c->inner, body, NULL, NULL, 0, cudaStreamCaptureModeThreadLocal));
+  abut_status status =
+      which == AGAIN_START ? launch_list(b, p->start, c->inner) : launch_rounds(b, p, 1, c->inner);
+  if (status == ABUT_OK) status = launch_again(c, which, handle, c->inner);
+  cudaError_t end = cudaStreamEndCapture(c->inner, &body);
+  return status != ABUT_OK ? status : cuda_check(c, end, "cudaStreamEndCapture");
 }
+
+abut_status cuda_emit(abut_batch *b, const program *p, cudaStream_t s) {
+  ABUT_TRY(launch_list(b, p->clear, s));
+  ABUT_TRY(add_loop(b, p, AGAIN_START, s));
+  ABUT_TRY(add_loop(b, p, AGAIN_STEP, s));
+  return launch_commit(b, s);
+}
+
+enum { WHOLE = -1 }; /* or AGAIN_*: one of the parts that the host repeats */
 
 /* Captures what `which` asks for into a graph of its own. */
-static abut_status capture(abut_batch *b, const program *p, int which, graph *g) {
+static abut_status build(abut_batch *b, const program *p, int which, graph *g) {
   cuda_device *c = b->cuda;
-  CK(cudaStreamBeginCapture(c->stream, cudaStreamCaptureModeThreadLocal));
-  abut_status status = which == AGAIN_CLEAR   ? launch_list(b, p->clear)
-                       : which == AGAIN_START ? launch_list(b, p->start)
-                                              : launch_rounds(b, p, ROUNDS);
-  cudaError_t end = cudaStreamEndCapture(c->stream, &g->graph);
+  CK(cudaStreamBeginCapture(c->outer, cudaStreamCaptureModeThreadLocal));
+  abut_status status = which == WHOLE         ? cuda_emit(b, p, c->outer)
+                       : which == AGAIN_CLEAR ? launch_list(b, p->clear, c->outer)
+                       : which == AGAIN_START ? launch_list(b, p->start, c->outer)
+                                              : launch_rounds(b, p, ROUNDS, c->outer);
+  cudaError_t end = cudaStreamEndCapture(c->outer, &g->graph);
   if (status != ABUT_OK) return status;
   CK(end);
+  CK(cudaGraphInstantiate(&g->run, g->graph, 0));
   return ABUT_OK;
 }
 
-static abut_status build_whole(abut_batch *b, const program *p, graph *g) {
-  cuda_device *c = b->cuda;
-  ABUT_TRY(capture(b, p, AGAIN_CLEAR, g));
-  cudaGraphNode_t last;
-  size_t one = 1;
-  CK(cudaGraphGetNodes(g->graph, &last, &one)); /* clear is one kernel */
-  ABUT_TRY(add_loop(b, p, AGAIN_START, g->graph, &last));
-  ABUT_TRY(add_loop(b, p, AGAIN_STEP, g->graph, &last));
-  CK(cudaGraphInstantiate(&g->run, g->graph, 0));
-  return ABUT_OK;
+static program_graphs *graphs_of(cuda_device *c, const program *p) {
+  return p == &program_rollout ? &c->rollout : &c->reverse;
 }
-static abut_status build_part(abut_batch *b, const program *p, int which, graph *g) {
-  cuda_device *c = b->cuda;
-  ABUT_TRY(capture(b, p, which, g));
-  CK(cudaGraphInstantiate(&g->run, g->graph, 0));
-  return ABUT_OK;
+abut_status cuda_whole(abut_batch *b, const program *p, graph **g) {
+  *g = &graphs_of(b->cuda, p)->whole;
+  return (*g)->run ? ABUT_OK : build(b, p, WHOLE, *g);
 }
 static void graph_free(graph *g) {
   if (g->run) cudaGraphExecDestroy(g->run);
@@ -198,7 +227,7 @@ static void graphs_free(program_graphs *p) {
 
 /* ---------------------------------------------------------------- memory */
 
-static abut_status use_device(const abut_batch *b) {
+abut_status cuda_use(const abut_batch *b) {
   cuda_device *c = b->cuda;
   CK(cudaSetDevice(b->options.device_id));
   return ABUT_OK;
@@ -208,38 +237,53 @@ static int64_t cuda_lane_bytes(const abut_batch *b) {
   return (int64_t)cuda_layout(b, team_of(b), NULL, &(device_batch){0});
 }
 
+/* What programs use; a failure is kept for the next call. */
 static void cuda_close(abut_batch *b) {
   cuda_device *c = b->cuda;
-  if (!c) return;
+  cuda_void_graphs(c);
+  if (c->stream) cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize");
   graphs_free(&c->rollout);
   graphs_free(&c->reverse);
-  if (c->watched) cudaFreeHost(c->watched);
-  if (c->staging) cudaFree(c->staging);
   if (c->arena.base) cudaFree(c->arena.base);
-  if (c->watch) cudaStreamDestroy(c->watch);
-  if (c->stream) cudaStreamDestroy(c->stream);
+  c->arena.base = NULL;
+}
+
+static void cuda_destroy(abut_batch *b) {
+  cuda_device *c = b->cuda;
+  if (!c) return;
+  cuda_close(b);
+  if (c->staging) cudaFree(c->staging);
+  if (c->tally) cudaFree(c->tally);
+  if (c->watched) cudaFreeHost(c->watched);
+  if (c->read) cudaFreeHost(c->read);
+  copy_buffer_destroy(c);
+  cudaStream_t streams[] = {c->own, c->watch, c->outer, c->inner};
+  for (int i = 0; i < 4; i++)
+    if (streams[i]) cudaStreamDestroy(streams[i]);
   free(c);
   b->cuda = NULL;
 }
 
-static abut_status cuda_copy(const abut_batch *b, void *to, const void *from, size_t bytes) {
-  cuda_device *c = b->cuda;
-  if (bytes == 0) return ABUT_OK;
-  ABUT_TRY(use_device(b));
-  CK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, c->stream));
-  CK(cudaStreamSynchronize(c->stream));
-  return ABUT_OK;
+static abut_status cuda_read(const abut_batch *b, void *host, const void *from, size_t bytes) {
+  ABUT_TRY(cuda_use(b));
+  return cuda_to_host(b->cuda, host, from, bytes);
+}
+static abut_status cuda_write(const abut_batch *b, void *to, const void *host, size_t bytes) {
+  ABUT_TRY(cuda_use(b));
+  return cuda_to_device(b->cuda, to, host, bytes);
 }
 
 static abut_status cuda_allocate(const abut_batch *b, size_t bytes, char **memory) {
   cuda_device *c = b->cuda;
-  ABUT_TRY(use_device(b));
+  ABUT_TRY(cuda_use(b));
   CK(cudaMalloc((void **)memory, bytes ? bytes : 1));
   return ABUT_OK;
 }
+/* A failure is kept for the next call. */
 static void cuda_release(const abut_batch *b, void *memory) {
-  (void)b; /* whichever device is current */
-  if (memory) cudaFree(memory);
+  if (!memory) return;
+  if (cuda_use(b) == ABUT_OK) cuda_void_graphs(b->cuda);
+  cudaFree(memory);
 }
 
 /* Loads every kernel: a capture must not be the first to ask for one. */
@@ -248,8 +292,24 @@ static abut_status load_kernels(abut_batch *b) {
   struct cudaFuncAttributes attributes;
   const void *const *stages = cuda_stages(b->options.dtype, team_of(b));
   for (int i = 0; i < STAGE_COUNT; i++) CK(cudaFuncGetAttributes(&attributes, stages[i]));
-  CK(cudaFuncGetAttributes(&attributes, cuda_again()));
+  for (int i = 0; i < CONTROL_COUNT; i++) CK(cudaFuncGetAttributes(&attributes, cuda_control((control_id)i)));
   return ABUT_OK;
+}
+
+/* What lives as long as the batch. */
+static abut_status create_device(abut_batch *b) {
+  cuda_device *c = b->cuda;
+  ABUT_TRY(load_kernels(b));
+  if (!b->options.stream) CK(cudaStreamCreateWithFlags(&c->own, cudaStreamNonBlocking));
+  c->stream = b->options.stream ? b->options.stream : c->own;
+  CK(cudaStreamCreateWithFlags(&c->watch, cudaStreamNonBlocking));
+  CK(cudaStreamCreateWithFlags(&c->outer, cudaStreamNonBlocking));
+  CK(cudaStreamCreateWithFlags(&c->inner, cudaStreamNonBlocking));
+  CK(cudaHostAlloc((void **)&c->watched, sizeof *c->watched, cudaHostAllocDefault));
+  CK(cudaHostAlloc((void **)&c->read, sizeof *c->read, cudaHostAllocDefault));
+  CK(cudaMalloc((void **)&c->tally, sizeof *c->tally));
+  CK(cudaMemsetAsync(c->tally, 0, sizeof *c->tally, c->stream));
+  return copy_buffer_create(c, CHUNK);
 }
 
 static abut_status open_memory(abut_batch *b) {
@@ -260,24 +320,22 @@ static abut_status open_memory(abut_batch *b) {
     return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s %.1f GiB, device %d has %.1f GiB free",
                      (long long)b->options.nenv, b->options.nenv == 1 ? " needs" : "s need",
                      (double)bytes / 0x1p30, b->options.device_id, (double)free_bytes / 0x1p30);
-  CK(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking));
-  CK(cudaStreamCreateWithFlags(&c->watch, cudaStreamNonBlocking));
   CK(cudaMalloc((void **)&c->arena.base, bytes));
   CK(cudaMemsetAsync(c->arena.base, 0, bytes, c->stream));
-  CK(cudaHostAlloc((void **)&c->watched, sizeof *c->watched, cudaHostAllocDefault));
   cuda_layout(b, team_of(b), c->arena.base, &c->at);
-  return cuda_fill(b, team_of(b), &c->at);
+  ABUT_TRY(cuda_fill(b, team_of(b), &c->at));
+  return cuda_push(b);
 }
 
 static abut_status cuda_open(abut_batch *b) {
-  cuda_device *c = b->cuda = calloc(1, sizeof *b->cuda);
+  int first = !b->cuda, driver = 0;
+  if (first) b->cuda = calloc(1, sizeof *b->cuda);
+  cuda_device *c = b->cuda;
   if (!c) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
-  int driver = 0;
   cudaDriverGetVersion(&driver);
-  c->loops = driver >= LOOPS_SINCE;
-  c->host_newer = 1;
-  abut_status status = use_device(b);
-  if (status == ABUT_OK) status = load_kernels(b);
+  if (first) c->loops = driver >= LOOPS_SINCE;
+  abut_status status = cuda_use(b);
+  if (status == ABUT_OK && first) status = create_device(b);
   if (status == ABUT_OK) status = open_memory(b);
   if (status != ABUT_OK && c->lost == ABUT_OK) { /* a batch that could not grow has nothing to go on with */
     c->lost = status;
@@ -288,77 +346,11 @@ static abut_status cuda_open(abut_batch *b) {
 
 /* ---------------------------------------------------------------- running */
 
-static abut_status push_state(abut_batch *b) {
-  cuda_device *c = b->cuda;
-  if (!c->host_newer) return ABUT_OK;
-  state_copy copies[STATE_COPIES];
-  cuda_state_copies(b, &c->at.state, copies);
-  for (int i = 0; i < STATE_COPIES; i++)
-    CK(cudaMemcpyAsync(copies[i].device, copies[i].host, copies[i].bytes, cudaMemcpyDefault, c->stream));
-  for (int i = 0; i < PARAM_COUNT; i++) {
-    const parameter_array *p = &b->parameters[i];
-    c->at.parameters[i].rows = p->rows;
-    CK(cudaMemcpyAsync(c->at.parameters[i].data, p->data, (size_t)(p->rows * p->n) * elem_size(b),
-                       cudaMemcpyDefault, c->stream));
-  }
-  c->host_newer = 0;
-  return ABUT_OK;
-}
-
-static abut_status cuda_fetch(abut_batch *b, int write) {
-  cuda_device *c = b->cuda;
-  if (c->device_newer) {
-    state_copy copies[STATE_COPIES];
-    ABUT_TRY(use_device(b));
-    cuda_state_copies(b, &c->at.state, copies);
-    for (int i = 0; i < STATE_COPIES; i++)
-      CK(cudaMemcpyAsync(copies[i].host, copies[i].device, copies[i].bytes, cudaMemcpyDefault, c->stream));
-    CK(cudaStreamSynchronize(c->stream));
-    c->device_newer = 0;
-  }
-  if (write) c->host_newer = 1;
-  return ABUT_OK;
-}
-
+/* The kernels have committed. */
 static abut_status cuda_commit(abut_batch *b) {
   cuda_device *c = b->cuda;
-  batch_state swap = c->at.state;
-  c->at.state = c->at.next;
-  c->at.next = swap;
   c->device_newer = 1;
-  return cuda_copy(b, b->state.status, c->at.state.status, (size_t)b->options.nenv * sizeof(uint32_t));
-}
-
-/* The caller's arrays, in device memory while the program runs. */
-static abut_status stage_arrays(abut_batch *b, caller_array *arrays, int count) {
-  cuda_device *c = b->cuda;
-  size_t bytes = 0;
-  for (int i = 0; i < count; i++) bytes += round_up(arrays[i].bytes);
-  if (bytes > c->staging_bytes) {
-    if (c->staging) CK(cudaFree(c->staging));
-    c->staging = NULL;
-    c->staging_bytes = 0;
-    CK(cudaMalloc((void **)&c->staging, bytes));
-    c->staging_bytes = bytes;
-  }
-  char *at = c->staging;
-  for (int i = 0; i < count; i++) {
-    if (arrays[i].input)
-      CK(cudaMemcpyAsync(at, *arrays[i].pointer, arrays[i].bytes, cudaMemcpyDefault, c->stream));
-    arrays[i].host = *arrays[i].pointer;
-    *arrays[i].pointer = at;
-    at += round_up(arrays[i].bytes);
-  }
-  return ABUT_OK;
-}
-static abut_status unstage_arrays(cuda_device *c, program_io *io, caller_array *arrays, int count) {
-  for (int i = 0; i < count; i++) {
-    if (!arrays[i].input && !io->need && !io->stop)
-      CK(cudaMemcpyAsync(arrays[i].host, *arrays[i].pointer, arrays[i].bytes, cudaMemcpyDefault, c->stream));
-    *arrays[i].pointer = arrays[i].host;
-  }
-  CK(cudaStreamSynchronize(c->stream));
-  return ABUT_OK;
+  return cuda_to_host(c, b->state.status, c->at.state.status, (size_t)b->options.nenv * sizeof(uint32_t));
 }
 
 /* Reads the counters while the device works, and passes a stop on. */
@@ -386,25 +378,26 @@ static abut_status read_counters(cuda_device *c, program_io *io) {
   CK(cudaMemcpyAsync(c->watched, c->at.io, sizeof *c->watched, cudaMemcpyDefault, c->stream));
   CK(cudaStreamSynchronize(c->stream));
   program_io_counters(io, c->watched);
+  if (io->finished == io->nenv) io->stop = 0; /* it came too late: all is done, and committed */
   return ABUT_OK;
 }
 
-static abut_status run_loops(abut_batch *b, const program *p, program_graphs *g, program_io *io,
-                             program_report report) {
+static abut_status run_loops(abut_batch *b, const program *p, program_io *io, program_report report) {
   cuda_device *c = b->cuda;
-  if (!g->whole.run) ABUT_TRY(build_whole(b, p, &g->whole));
-  CK(cudaGraphLaunch(g->whole.run, c->stream));
+  graph *whole;
+  ABUT_TRY(cuda_whole(b, p, &whole));
+  CK(cudaGraphLaunch(whole->run, c->stream));
   ABUT_TRY(watch(b, io, report));
   return read_counters(c, io);
 }
 
 /* The host decides on each repetition. */
-static abut_status run_unrolled(abut_batch *b, const program *p, program_graphs *g, program_io *io,
-                                program_report report) {
+static abut_status run_unrolled(abut_batch *b, const program *p, program_io *io, program_report report) {
   cuda_device *c = b->cuda;
-  if (!g->clear.run) ABUT_TRY(build_part(b, p, AGAIN_CLEAR, &g->clear));
-  if (!g->start.run) ABUT_TRY(build_part(b, p, AGAIN_START, &g->start));
-  if (!g->rounds.run) ABUT_TRY(build_part(b, p, AGAIN_STEP, &g->rounds));
+  program_graphs *g = graphs_of(c, p);
+  if (!g->clear.run) ABUT_TRY(build(b, p, AGAIN_CLEAR, &g->clear));
+  if (!g->start.run) ABUT_TRY(build(b, p, AGAIN_START, &g->start));
+  if (!g->rounds.run) ABUT_TRY(build(b, p, AGAIN_STEP, &g->rounds));
   CK(cudaGraphLaunch(g->clear.run, c->stream));
   while (io->opened < io->nenv && !io->need && !io->stop) {
     CK(cudaGraphLaunch(g->start.run, c->stream));
@@ -413,39 +406,40 @@ static abut_status run_unrolled(abut_batch *b, const program *p, program_graphs 
   while (io->finished < io->nenv && !io->need && !io->stop) {
     CK(cudaGraphLaunch(g->rounds.run, c->stream));
     ABUT_TRY(read_counters(c, io));
-    if (report.progress && program_reports(report, io, io->steps)) io->stop = 1;
+    if (report.progress && program_reports(report, io, io->steps)) io->stop = io->finished < io->nenv;
   }
-  return ABUT_OK;
+  return launch_commit(b, c->stream);
 }
 
-static abut_status run_program(abut_batch *b, const program *p, program_io *io, program_report report) {
+static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, const caller_array *arrays,
+                            int count, program_report report) {
   cuda_device *c = b->cuda;
-  program_graphs *g = p == &program_rollout ? &c->rollout : &c->reverse;
-  program_io device = *io;
-  device.state = c->at.state;
-  device.next = c->at.next;
-  memcpy(device.parameters, c->at.parameters, sizeof device.parameters);
-  *c->watched = device;
-  CK(cudaMemcpyAsync(c->at.io, c->watched, sizeof *c->watched, cudaMemcpyDefault, c->stream));
-  CK(cudaStreamSynchronize(c->stream)); /* watched is read into below */
-  return c->loops ? run_loops(b, p, g, io, report) : run_unrolled(b, p, g, io, report);
-}
-
-static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, program_report report) {
-  cuda_device *c = b->cuda;
-  caller_array arrays[CALLER_ARRAYS];
-  ABUT_TRY(use_device(b));
-  ABUT_TRY(push_state(b));
-  int count = cuda_caller_arrays(b, io, arrays);
-  ABUT_TRY(stage_arrays(b, arrays, count));
-  abut_status status = run_program(b, p, io, report);
-  abut_status copied = unstage_arrays(c, io, arrays, count);
+  ABUT_TRY(cuda_use(b));
+  ABUT_TRY(cuda_stage(c, arrays, count));
+  ABUT_TRY(cuda_begin(b, p, io, c->stream));
+  abut_status status = c->loops ? run_loops(b, p, io, report) : run_unrolled(b, p, io, report);
+  abut_status copied = cuda_unstage(c, arrays, count, status == ABUT_OK && !io->need && !io->stop);
   return status != ABUT_OK ? status : copied;
 }
 
 void cuda_unroll(abut_batch *b) { b->cuda->loops = 0; }
 
-const backend backend_cuda = {cuda_find,  cuda_kernels,  cuda_lane_bytes, cuda_open,
-                              cuda_close, cuda_allocate, cuda_release,    cuda_copy,
-                              cuda_run,   cuda_commit,   cuda_fetch};
+void cuda_chunk(abut_batch *b, size_t bytes) { b->cuda->buffer.bytes = bytes; }
+
+const backend backend_cuda = {.find = cuda_find,
+                              .kernels = cuda_kernels,
+                              .lane_bytes = cuda_lane_bytes,
+                              .open = cuda_open,
+                              .close = cuda_close,
+                              .destroy = cuda_destroy,
+                              .allocate = cuda_allocate,
+                              .release = cuda_release,
+                              .read = cuda_read,
+                              .write = cuda_write,
+                              .run = cuda_run,
+                              .enqueue = cuda_enqueue,
+                              .settle = cuda_settle,
+                              .commit = cuda_commit,
+                              .fetch = cuda_fetch,
+                              .push = cuda_push};
 #endif

@@ -42,6 +42,8 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   RANGE(o->pair_capacity >= 0, "pair_capacity", "d", o->pair_capacity);
   RANGE(o->device >= 0 && o->device <= 2, "device", "d", o->device);
   RANGE(o->device_id >= 0, "device_id", "d", o->device_id);
+  if (o->stream && o->device != ABUT_DEVICE_CUDA)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "option stream: %p is of no use to a batch on the CPU", o->stream);
   RANGE(o->team == 0 || o->team == 1 || o->team == 32, "team", "d", o->team);
   if (o->timestep == 0) o->timestep = 0.01;
   if (o->stiffness == 0) o->stiffness = o->contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-8;
@@ -83,7 +85,8 @@ static int64_t state_bytes(const abut_batch *b) {
   return b->kernels->elem_size * (int64_t)(b->model->nq + b->model->nv) + record_bytes(b) + 5;
 }
 static int64_t step_bytes(const abut_batch *b) {
-  return b->kernels->elem_size * (int64_t)(b->model->nq + b->model->nv) + record_bytes(b);
+  const abut_model *m = b->model;
+  return b->kernels->elem_size * (int64_t)(m->nq + m->nv + m->nu) + record_bytes(b);
 }
 /* What the record of a rollout keeps of its start. */
 static int64_t start_bytes(const abut_batch *b) {
@@ -232,7 +235,7 @@ void abut_batch_destroy(abut_batch *b) {
   if (!b) return;
   if (b->backend) {
     tape_free(b);
-    b->backend->close(b);
+    b->backend->destroy(b);
     state_free(b, &b->state);
     state_free(b, &b->next);
   }
@@ -269,7 +272,7 @@ static int32_t larger(const abut_batch *b, int32_t need) {
 }
 
 abut_status batch_grow_slots(abut_batch *b, int32_t need) {
-  ABUT_TRY(b->backend->fetch(b, 1));
+  ABUT_TRY(b->backend->fetch(b));
   b->backend->close(b);
   b->nslot = larger(b, need);
   return b->backend->open(b);
@@ -277,8 +280,9 @@ abut_status batch_grow_slots(abut_batch *b, int32_t need) {
 
 abut_status batch_grow(abut_batch *b, int32_t need) {
   int32_t old = b->capacity;
-  ABUT_TRY(b->backend->fetch(b, 1));
+  ABUT_TRY(b->backend->fetch(b));
   tape_free(b);
+  b->tape_valid = 0;
   b->backend->close(b);
   b->capacity = b->nslot = larger(b, need);
   ABUT_TRY(record_grow(b, b->options.nenv, old, &b->state.warm));
@@ -304,38 +308,58 @@ abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels) {
   return b->backend->open(b);
 }
 
+/* A copy of a tensor's data in host memory, to be freed. */
+static abut_status tensor_copy(const abut_batch *b, const char *name, const abut_tensor *t, char **copy) {
+  size_t bytes = tensor_bytes(t);
+  *copy = malloc(bytes + 1);
+  if (!*copy) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory", name);
+  if (tensor_on_gpu(t)) return b->backend->read(b, *copy, tensor_data(t), bytes);
+  memcpy(*copy, tensor_data(t), bytes);
+  return ABUT_OK;
+}
+
+static const char *const parameter_names[PARAM_COUNT] = {"gravity",   "friction", "mass",
+                                                         "stiffness", "gain",     "bias"};
+
+static abut_status check_parameter(const abut_batch *b, int i, const abut_tensor *t, const char *data) {
+  int64_t n = b->parameters[i].n, count = t->shape[0] * n;
+  for (int64_t j = 0; j < count; j++) {
+    double x = elem_get(b, data, j);
+    int positive = i == PARAM_STIFFNESS || (i == PARAM_MASS && b->model->body_mass[j % n] > 0);
+    if (!isfinite(x) || (positive && !(x > 0)) || (i == PARAM_FRICTION && x < 0))
+      return abut_fail(ABUT_ERROR_ARGUMENT, "%s[%lld, %lld]: %g is not allowed", parameter_names[i],
+                       (long long)(j / n), (long long)(j % n), x);
+  }
+  return ABUT_OK;
+}
+
 abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
   ABUT_REQUIRE(b, "batch");
   ABUT_REQUIRE(p, "parameters");
   const abut_tensor *t[PARAM_COUNT] = {p->gravity, p->friction, p->mass, p->stiffness, p->gain, p->bias};
-  static const char *const names[PARAM_COUNT] = {"gravity", "friction", "mass", "stiffness", "gain", "bias"};
   const int64_t broadcast[2] = {1, 0};
+  char *data[PARAM_COUNT] = {NULL};
   for (int i = 0; i < PARAM_COUNT; i++) {
     int64_t shape[2] = {b->options.nenv, b->parameters[i].n};
-    ABUT_TRY(tensor_check(names[i], t[i], b->options.dtype, 'r', 2, shape, broadcast));
-    int64_t count = t[i] ? t[i]->shape[0] * t[i]->shape[1] : 0;
-    for (int64_t j = 0; j < count; j++) {
-      double x = elem_get(b, (const char *)t[i]->data + t[i]->byte_offset, j);
-      int positive =
-          i == PARAM_STIFFNESS || (i == PARAM_MASS && b->model->body_mass[j % b->parameters[i].n] > 0);
-      if (!isfinite(x) || (positive && !(x > 0)) || (i == PARAM_FRICTION && x < 0))
-        return abut_fail(ABUT_ERROR_ARGUMENT, "%s[%lld, %lld]: %g is not allowed", names[i],
-                         (long long)(j / b->parameters[i].n), (long long)(j % b->parameters[i].n), x);
+    ABUT_TRY(tensor_check(parameter_names[i], t[i], &b->options, 'r', 2, shape, broadcast));
+  }
+  abut_status status = b->backend->fetch(b);
+  for (int i = 0; i < PARAM_COUNT && status == ABUT_OK; i++) {
+    if (t[i]) status = tensor_copy(b, parameter_names[i], t[i], &data[i]);
+    if (t[i] && status == ABUT_OK) status = check_parameter(b, i, t[i], data[i]);
+  }
+  for (int i = 0; i < PARAM_COUNT; i++) { /* the new ones, or nothing */
+    char *unused = data[i];
+    if (data[i] && status == ABUT_OK) {
+      unused = b->parameters[i].data;
+      b->parameters[i].data = data[i];
+      b->parameters[i].rows = t[i]->shape[0];
     }
+    free(unused);
   }
-  ABUT_TRY(b->backend->fetch(b, 1));
-  for (int i = 0; i < PARAM_COUNT; i++) {
-    if (!t[i]) continue;
-    size_t bytes = (size_t)(t[i]->shape[0] * t[i]->shape[1]) * elem_size(b);
-    char *data = malloc(bytes + 1);
-    if (!data) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory", names[i]);
-    memcpy(data, (const char *)t[i]->data + t[i]->byte_offset, bytes);
-    free(b->parameters[i].data);
-    b->parameters[i].data = data;
-    b->parameters[i].rows = t[i]->shape[0];
-  }
+  if (status != ABUT_OK) return status;
   b->tape_valid = 0;
-  return ABUT_OK;
+  return b->backend->push(b);
 }
 
 /* A state from outside: no warm contacts, no status, shapes may touch. */
@@ -350,7 +374,7 @@ abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
   const abut_model *m = b->model;
   if (key < -1 || key >= m->nkey)
     return abut_fail(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
-  ABUT_TRY(b->backend->fetch(b, 1));
+  ABUT_TRY(b->backend->fetch(b));
   const double *qpos = key < 0 ? m->qpos0 : m->key_qpos + (size_t)key * (size_t)m->nq;
   for (int64_t env = 0; env < b->options.nenv; env++) {
     if (mask && !mask[env]) continue;
@@ -361,26 +385,26 @@ abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
     renew(b, env);
   }
   b->tape_valid = 0;
-  return ABUT_OK;
+  return b->backend->push(b);
 }
 
 static abut_status check_state(const abut_batch *b, const abut_tensor *qpos, const abut_tensor *qvel,
                                int may_broadcast) {
   const int64_t broadcast[2] = {may_broadcast, 0};
   int64_t q[2] = {b->options.nenv, b->model->nq}, v[2] = {b->options.nenv, b->model->nv};
-  ABUT_TRY(tensor_check("qpos", qpos, b->options.dtype, 'r', 2, q, broadcast));
-  return tensor_check("qvel", qvel, b->options.dtype, 'r', 2, v, broadcast);
+  ABUT_TRY(tensor_check("qpos", qpos, &b->options, 'r', 2, q, broadcast));
+  return tensor_check("qvel", qvel, &b->options, 'r', 2, v, broadcast);
 }
 
 /* A quaternion that cannot be made unit is no orientation. */
-static abut_status check_quaternions(const abut_batch *b, const uint8_t *mask, const abut_tensor *qpos) {
+static abut_status check_quaternions(const abut_batch *b, const uint8_t *mask, const char *qpos,
+                                     int64_t rows) {
   const abut_model *m = b->model;
-  for (int64_t row = 0; row < qpos->shape[0]; row++) {
-    const char *q = (const char *)qpos->data + qpos->byte_offset + (size_t)(row * m->nq) * elem_size(b);
+  for (int64_t row = 0; row < rows; row++) {
+    const char *q = qpos + (size_t)(row * m->nq) * elem_size(b);
     for (int32_t j = 0; j < m->njnt; j++) {
       int32_t type = m->jnt_type[j], at = m->jnt_qposadr[j] + (type == ABUT_JOINT_FREE ? 3 : 0);
-      if ((type != ABUT_JOINT_FREE && type != ABUT_JOINT_BALL) || (mask && qpos->shape[0] > 1 && !mask[row]))
-        continue;
+      if ((type != ABUT_JOINT_FREE && type != ABUT_JOINT_BALL) || (mask && rows > 1 && !mask[row])) continue;
       double norm = 0;
       for (int i = 0; i < 4; i++) norm = hypot(norm, elem_get(b, q, at + i));
       if (norm > 1e-10 && norm < 1e10) continue;
@@ -392,13 +416,8 @@ static abut_status check_quaternions(const abut_batch *b, const uint8_t *mask, c
   return ABUT_OK;
 }
 
-abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_tensor *qpos,
-                                 const abut_tensor *qvel) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_TRY(check_state(b, qpos, qvel, 1));
-  if (qpos) ABUT_TRY(check_quaternions(b, mask, qpos));
-  ABUT_TRY(b->backend->fetch(b, 1));
-  const abut_tensor *t[2] = {qpos, qvel};
+static void assign_state(abut_batch *b, const uint8_t *mask, const abut_tensor *const t[2],
+                         const char *const data[2]) {
   char *to[2] = {b->state.qpos, b->state.qvel};
   size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};
   for (int64_t env = 0; env < b->options.nenv; env++) {
@@ -406,26 +425,49 @@ abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_
     for (int i = 0; i < 2; i++) {
       if (!t[i]) continue;
       size_t row = t[i]->shape[0] == 1 ? 0 : (size_t)env;
-      memcpy(to[i] + (size_t)env * n[i], (const char *)t[i]->data + t[i]->byte_offset + row * n[i], n[i]);
+      memcpy(to[i] + (size_t)env * n[i], data[i] + row * n[i], n[i]);
     }
     renew(b, env);
   }
   b->tape_valid = 0;
-  return ABUT_OK;
+}
+
+abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_tensor *qpos,
+                                 const abut_tensor *qvel) {
+  ABUT_REQUIRE(b, "batch");
+  ABUT_TRY(check_state(b, qpos, qvel, 1));
+  const abut_tensor *t[2] = {qpos, qvel};
+  char *data[2] = {NULL};
+  abut_status status = b->backend->fetch(b);
+  if (status == ABUT_OK && qpos) status = tensor_copy(b, "qpos", qpos, &data[0]);
+  if (status == ABUT_OK && qvel) status = tensor_copy(b, "qvel", qvel, &data[1]);
+  if (status == ABUT_OK && qpos) status = check_quaternions(b, mask, data[0], qpos->shape[0]);
+  if (status == ABUT_OK) assign_state(b, mask, t, (const char *const[2]){data[0], data[1]});
+  free(data[0]);
+  free(data[1]);
+  return status == ABUT_OK ? b->backend->push(b) : status;
 }
 
 abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_tensor *qpos,
                                  abut_tensor *qvel) {
   ABUT_REQUIRE(b, "batch");
   ABUT_TRY(check_state(b, qpos, qvel, 0));
-  ABUT_TRY(b->backend->fetch((abut_batch *)b, 0));
+  ABUT_TRY(b->backend->fetch((abut_batch *)b));
   const abut_tensor *t[2] = {qpos, qvel};
   const char *from[2] = {b->state.qpos, b->state.qvel};
   size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};
-  for (int64_t env = 0; env < b->options.nenv; env++)
-    for (int i = 0; i < 2; i++)
-      if (t[i] && (!mask || mask[env]))
-        memcpy((char *)t[i]->data + t[i]->byte_offset + (size_t)env * n[i], from[i] + (size_t)env * n[i],
-               n[i]);
+  for (int64_t env = 0, end; env < b->options.nenv; env = end) {
+    for (end = env; end < b->options.nenv && (!mask || mask[end]); end++) {
+    } /* neighbours at once */
+    for (int i = 0; i < 2; i++) {
+      size_t at = (size_t)env * n[i], bytes = (size_t)(end - env) * n[i];
+      if (!t[i] || bytes == 0) continue;
+      if (tensor_on_gpu(t[i]))
+        ABUT_TRY(b->backend->write(b, tensor_data(t[i]) + at, from[i] + at, bytes));
+      else
+        memcpy(tensor_data(t[i]) + at, from[i] + at, bytes);
+    }
+    if (end == env) end++;
+  }
   return ABUT_OK;
 }

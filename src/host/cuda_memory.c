@@ -99,11 +99,11 @@ static abut_status fill_model(const abut_batch *b, const device_batch *at) {
   const abut_model *m = b->model;
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
 #define X(type, name, rows, columns)                                                                         \
-  ABUT_TRY(backend_cuda.copy(b, at->model.name, m->name, (size_t)m->rows *(columns) * sizeof(type)));
+  ABUT_TRY(backend_cuda.write(b, at->model.name, m->name, (size_t)m->rows *(columns) * sizeof(type)));
 #include "model.def"
 #undef X
   (void)nq, (void)nv, (void)nu;
-  return backend_cuda.copy(b, at->model_at, &at->model, sizeof at->model);
+  return backend_cuda.write(b, at->model_at, &at->model, sizeof at->model);
 }
 
 static abut_status fill_pairs(const abut_batch *b, const device_batch *at) {
@@ -116,7 +116,7 @@ static abut_status fill_pairs(const abut_batch *b, const device_batch *at) {
     for (int j = 0; j < 2; j++)
       if (pairs[i].side[j].points)
         pairs[i].side[j].points = at->model.point + (pairs[i].side[j].points - m->point);
-  abut_status status = backend_cuda.copy(b, at->pairs, pairs, bytes);
+  abut_status status = backend_cuda.write(b, at->pairs, pairs, bytes);
   free(pairs);
   return status;
 }
@@ -129,7 +129,7 @@ static abut_status fill_groups(const abut_batch *b, int team, const device_batch
   for (int64_t first = 0; first < b->options.nenv && status == ABUT_OK; first += CHUNK) {
     int64_t n = b->options.nenv - first < CHUNK ? b->options.nenv - first : CHUNK;
     for (int64_t i = 0; i < n; i++) groups[i] = group_at(b, team, at, first + i);
-    status = backend_cuda.copy(b, at->groups + first, groups, (size_t)n * sizeof *groups);
+    status = backend_cuda.write(b, at->groups + first, groups, (size_t)n * sizeof *groups);
   }
   free(groups);
   return status;
@@ -140,17 +140,17 @@ abut_status cuda_fill(const abut_batch *b, int team, device_batch *at) {
   step_params k = b->params;
   ABUT_TRY(fill_model(b, at));
   ABUT_TRY(fill_pairs(b, at));
-  ABUT_TRY(backend_cuda.copy(b, at->path_adr, k.path_adr, ((size_t)m->nbody + 1) * 4));
-  ABUT_TRY(backend_cuda.copy(b, at->path, k.path, (size_t)k.path_adr[m->nbody] * 4));
-  ABUT_TRY(backend_cuda.copy(b, at->geom_box, k.geom_box, 6 * (size_t)m->ngeom * 8));
-  ABUT_TRY(backend_cuda.copy(b, at->body_radius, k.body_radius, (size_t)m->nbody * 8));
+  ABUT_TRY(backend_cuda.write(b, at->path_adr, k.path_adr, ((size_t)m->nbody + 1) * 4));
+  ABUT_TRY(backend_cuda.write(b, at->path, k.path, (size_t)k.path_adr[m->nbody] * 4));
+  ABUT_TRY(backend_cuda.write(b, at->geom_box, k.geom_box, 6 * (size_t)m->ngeom * 8));
+  ABUT_TRY(backend_cuda.write(b, at->body_radius, k.body_radius, (size_t)m->nbody * 8));
   k.model = at->model_at;
   k.pairs = at->pairs;
   k.path_adr = at->path_adr;
   k.path = at->path;
   k.geom_box = at->geom_box;
   k.body_radius = at->body_radius;
-  ABUT_TRY(backend_cuda.copy(b, at->params, &k, sizeof k));
+  ABUT_TRY(backend_cuda.write(b, at->params, &k, sizeof k));
   return fill_groups(b, team, at);
 }
 
@@ -167,61 +167,15 @@ void cuda_state_copies(const abut_batch *b, const batch_state *d, state_copy cop
   memcpy(copies, list, sizeof list);
 }
 
-int cuda_caller_arrays(const abut_batch *b, program_io *io, caller_array arrays[CALLER_ARRAYS]) {
-  const abut_model *m = b->model;
-  int64_t n = io->nenv, steps = n * io->nstep, moments = n * (io->nstep + 1), e = (int64_t)elem_size(b);
-  rollout_outputs *o = &io->out;
-  cotangents *a = &io->bar;
-  const struct {
-    void *pointer;
-    int64_t bytes;
-    int input;
-  } list[] = {{&io->qpos0.data, io->qpos0.rows * m->nq * e, 1},
-              {&io->qvel0.data, io->qvel0.rows * m->nv * e, 1},
-              {&io->ctrl.data, io->ctrl.rows * io->ctrl.steps * m->nu * e, 1},
-              {&o->qpos, moments * m->nq * e, 0},
-              {&o->qvel, moments * m->nv * e, 0},
-              {&o->xpos, moments * 3 * m->nbody * e, 0},
-              {&o->xquat, moments * 4 * m->nbody * e, 0},
-              {&o->contact_force, steps * 3 * m->npair * e, 0},
-              {&o->min_gap, steps * e, 0},
-              {&o->energy, steps * 4 * e, 0},
-              {&o->moved, n * e, 0},
-              {&o->min_pair, steps * 4, 0},
-              {&o->iterations, steps * 4, 0},
-              {&o->overlap_pair, n * 4, 0},
-              {&a->qpos, moments * m->nq * e, 1},
-              {&a->qvel, moments * m->nv * e, 1},
-              {&a->xpos, moments * 3 * m->nbody * e, 1},
-              {&a->xquat, moments * 4 * m->nbody * e, 1},
-              {&a->contact_force, steps * 3 * m->npair * e, 1},
-              {&a->qpos0, n * m->nq * e, 0},
-              {&a->qvel0, n * m->nv * e, 0},
-              {&a->ctrl, steps * m->nu * e, 0},
-              {&a->gravity, n * 3 * e, 0},
-              {&a->friction, n * m->ngeom * e, 0},
-              {&a->mass, n * m->nbody * e, 0},
-              {&a->stiffness, n * e, 0},
-              {&a->min_pivot, n * e, 0},
-              {&a->status, n * 4, 0}};
-  int count = 0;
-  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
-    char **pointer = list[i].pointer;
-    if (*pointer && list[i].bytes > 0)
-      arrays[count++] = (caller_array){pointer, NULL, (size_t)list[i].bytes, list[i].input};
-  }
-  return count;
-}
-
-extern const void *const abut_stages_f64_team1[],
-    *const abut_stages_f64_team32[], *const abut_stages_f32_team1[], *const abut_stages_f32_team32[],
-                                                                         *const abut_again_stage;
+extern const void *const abut_stages_f64_team1[], *const abut_stages_f64_team32[];
+extern const void *const abut_stages_f32_team1[], *const abut_stages_f32_team32[];
+extern const void *const abut_controls[CONTROL_COUNT];
 
 const void *const *cuda_stages(int32_t dtype, int team) {
   if (dtype == ABUT_F64) return team == 1 ? abut_stages_f64_team1 : abut_stages_f64_team32;
   return team == 1 ? abut_stages_f32_team1 : abut_stages_f32_team32;
 }
-const void *cuda_again(void) { return abut_again_stage; }
+const void *cuda_control(control_id which) { return abut_controls[which]; }
 
 #else
 typedef int cuda_memory_is_empty; /* ISO C wants one declaration */

@@ -29,7 +29,7 @@ size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at);
 /* Copies model, parameters of stages and lane groups to where they lie. */
 abut_status cuda_fill(const abut_batch *b, int team, device_batch *at);
 
-enum { STATE_COPIES = 7, CALLER_ARRAYS = 28, ARENA_ALIGN = 256 };
+enum { STATE_COPIES = 7, ARENA_ALIGN = 256 };
 static inline size_t round_up(size_t bytes) { return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN; }
 
 /* The pieces of a state, in the host's mirror and on the device. */
@@ -39,21 +39,21 @@ typedef struct state_copy {
 } state_copy;
 void cuda_state_copies(const abut_batch *b, const batch_state *device, state_copy copies[STATE_COPIES]);
 
-/* Arrays that the caller gave to a program, wanted or given. */
-typedef struct caller_array {
-  char **pointer; /* in the program_io */
-  char *host;
-  size_t bytes;
-  int input;
-} caller_array;
-int cuda_caller_arrays(const abut_batch *b, program_io *io, caller_array arrays[CALLER_ARRAYS]);
-
 /* Kernels in the order of stage_id; dtype ABUT_F64 or ABUT_F32, team 1 or 32. */
 const void *const *cuda_stages(int32_t dtype, int team);
-/* The kernel that decides whether a loop goes on. */
-const void *cuda_again(void);
+/* The kernels that steer a program: whether a loop goes on, its begin and end, whether a captured one may run
+ * (rollout.inl: program_again, program_begin, program_commit, program_open). */
+typedef enum control_id {
+  CONTROL_again,
+  CONTROL_begin,
+  CONTROL_commit,
+  CONTROL_gate,
+  CONTROL_COUNT
+} control_id;
+const void *cuda_control(control_id which);
 
-/* For tests: the host repeats rounds instead of the device. */
+/* For tests: the host repeats rounds instead of the device; pinned buffers of so many bytes. */
 void cuda_unroll(abut_batch *b);
+void cuda_chunk(abut_batch *b, size_t bytes);
 
 #endif

@@ -2,42 +2,38 @@
 #include "backend.h"
 #include "status.h"
 #include "tape.h"
-#include "tensor.h"
+#include <string.h>
 
 abut_vjp_args abut_default_vjp_args(void) {
   abut_vjp_args a = {0};
   return a;
 }
 
-static abut_status check_args(const abut_batch *b, const abut_vjp_args *a) {
+enum { ARRAYS = 14 };
+
+/* The caller's arrays, and where io points to them. */
+static void arrays_of(const abut_batch *b, const abut_vjp_args *a, program_io *io,
+                      caller_array list[ARRAYS]) {
   const abut_model *m = b->model;
   int64_t n = b->options.nenv, t = b->tape.nstep;
-  const struct {
-    const char *name;
-    const abut_tensor *x;
-    char code;
-    int32_t ndim;
-    int64_t shape[4];
-  } list[] = {
-      {"qpos", a->qpos, 'r', 3, {n, t + 1, m->nq}},
-      {"qvel", a->qvel, 'r', 3, {n, t + 1, m->nv}},
-      {"xpos", a->xpos, 'r', 4, {n, t + 1, m->nbody, 3}},
-      {"xquat", a->xquat, 'r', 4, {n, t + 1, m->nbody, 4}},
-      {"contact_force", a->contact_force, 'r', 4, {n, t, m->npair, 3}},
-      {"qpos0", a->qpos0, 'r', 2, {n, m->nq}},
-      {"qvel0", a->qvel0, 'r', 2, {n, m->nv}},
-      {"ctrl", a->ctrl, 'r', 3, {n, t, m->nu}},
-      {"gravity", a->gravity, 'r', 2, {n, 3}},
-      {"friction", a->friction, 'r', 2, {n, m->ngeom}},
-      {"mass", a->mass, 'r', 2, {n, m->nbody}},
-      {"stiffness", a->stiffness, 'r', 2, {n, 1}},
-      {"min_pivot", a->min_pivot, 'r', 1, {n}},
-      {"status", a->status, 'u', 1, {n}},
+  cotangents *o = &io->bar;
+  const caller_array all[ARRAYS] = {
+      {"qpos", a->qpos, 'r', 3, {n, t + 1, m->nq}, ARRAY_IN, &o->qpos},
+      {"qvel", a->qvel, 'r', 3, {n, t + 1, m->nv}, ARRAY_IN, &o->qvel},
+      {"xpos", a->xpos, 'r', 4, {n, t + 1, m->nbody, 3}, ARRAY_IN, &o->xpos},
+      {"xquat", a->xquat, 'r', 4, {n, t + 1, m->nbody, 4}, ARRAY_IN, &o->xquat},
+      {"contact_force", a->contact_force, 'r', 4, {n, t, m->npair, 3}, ARRAY_IN, &o->contact_force},
+      {"qpos0", a->qpos0, 'r', 2, {n, m->nq}, ARRAY_OUT, &o->qpos0},
+      {"qvel0", a->qvel0, 'r', 2, {n, m->nv}, ARRAY_OUT, &o->qvel0},
+      {"ctrl", a->ctrl, 'r', 3, {n, t, m->nu}, ARRAY_OUT, &o->ctrl},
+      {"gravity", a->gravity, 'r', 2, {n, 3}, ARRAY_OUT, &o->gravity},
+      {"friction", a->friction, 'r', 2, {n, m->ngeom}, ARRAY_OUT, &o->friction},
+      {"mass", a->mass, 'r', 2, {n, m->nbody}, ARRAY_OUT, &o->mass},
+      {"stiffness", a->stiffness, 'r', 2, {n, 1}, ARRAY_OUT, &o->stiffness},
+      {"min_pivot", a->min_pivot, 'r', 1, {n}, ARRAY_OUT, &o->min_pivot},
+      {"status", a->status, 'u', 1, {n}, ARRAY_OUT, &o->status},
   };
-  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-    ABUT_TRY(tensor_check(list[i].name, list[i].x, b->options.dtype, list[i].code, list[i].ndim,
-                          list[i].shape, NULL));
-  return ABUT_OK;
+  memcpy(list, all, sizeof all);
 }
 
 static program_io io_of(const abut_batch *b, const abut_vjp_args *a) {
@@ -64,18 +60,28 @@ static program_io io_of(const abut_batch *b, const abut_vjp_args *a) {
 abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progress progress, void *user) {
   ABUT_REQUIRE(b, "batch");
   ABUT_REQUIRE(a, "args");
+  program_io io;
+  caller_array arrays[ARRAYS];
+  if (a->enqueue) ABUT_TRY(program_may_enqueue(b, progress != NULL));
   if (!b->tape_valid)
     return abut_fail(ABUT_ERROR_ARGUMENT,
                      "abut_rollout_vjp: the batch's last call was not a rollout with record = 1");
-  ABUT_TRY(check_args(b, a));
-  program_io io;
+  arrays_of(b, a, &io, arrays);
+  ABUT_TRY(tensors_check(arrays, ARRAYS, &b->options, a->enqueue));
+  if (!a->enqueue) ABUT_TRY(b->backend->settle(b, NULL));
   for (;;) {
     io = io_of(b, a);
-    ABUT_TRY(b->backend->run(b, &program_reverse, &io, (program_report){progress, user}));
+    if (a->enqueue) return b->backend->enqueue(b, &program_reverse, &io);
+    ABUT_TRY(b->backend->run(b, &program_reverse, &io, arrays, ARRAYS, (program_report){progress, user}));
     if (!io.need || io.stop) break;
     /* other steps share a group than in the rollout */
     ABUT_TRY(io.need_far ? batch_grow_far(b, io.need_far) : batch_grow_slots(b, (int32_t)io.need));
   }
+  if (io.stop == STOP_UNRECORDED)
+    return abut_fail(
+        ABUT_ERROR_ARGUMENT,
+        "abut_rollout_vjp: the record is not that of the last rollout called: that was captured and "
+        "has not run yet, or a replay has overwritten it");
   if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "reverse pass stopped by its progress callback");
   return ABUT_OK;
 }

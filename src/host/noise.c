@@ -41,7 +41,7 @@ abut_status abut_batch_perturb(abut_batch *b, const uint8_t *mask, uint64_t seed
     return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_perturb: deviations %g and %g must be non-negative",
                      sigma_qpos, sigma_qvel);
   const abut_model *m = b->model;
-  ABUT_TRY(b->backend->fetch(b, 1));
+  ABUT_TRY(b->backend->fetch(b));
   for (int64_t env = 0; env < b->options.nenv; env++) {
     if (mask && !mask[env]) continue;
     for (int32_t i = 0; i < m->nv; i++) {
@@ -59,5 +59,5 @@ abut_status abut_batch_perturb(abut_batch *b, const uint8_t *mask, uint64_t seed
     b->state.fresh[env] = 1;
   }
   b->tape_valid = 0;
-  return ABUT_OK;
+  return b->backend->push(b);
 }

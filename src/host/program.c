@@ -7,7 +7,8 @@
  *
  * All decisions are stages too (src/kernels/rollout.inl, separate.inl, gradient.inl), so that whoever runs a
  * program, threads here or a GPU, only repeats lists. */
-#include "program.h"
+#include "backend.h"
+#include "status.h"
 #include <string.h>
 #include <time.h>
 
@@ -61,6 +62,16 @@ const uint8_t stage_decides[STAGE_COUNT] = {
 #define DECIDE(name) 1,
 #include "kernels/stages.def"
 };
+
+abut_status program_may_enqueue(const abut_batch *b, int waits) {
+  if (!b->backend->enqueue)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "enqueue: this batch is on the CPU, which has no stream");
+  if (waits)
+    return abut_fail(ABUT_ERROR_ARGUMENT,
+                     "enqueue: the call returns before it is done: result and progress must be NULL "
+                     "(abut_batch_sync has the result)");
+  return ABUT_OK;
+}
 
 program_io program_io_of(const abut_batch *b) {
   program_io io = {

@@ -23,6 +23,8 @@ typedef struct program_report {
   void *user;
 } program_report;
 
+/* Refuses to enqueue where there is no stream, or where the caller waits for something. */
+abut_status program_may_enqueue(const abut_batch *batch, int waits);
 /* The batch's arrays as a program's stages see them. */
 program_io program_io_of(const abut_batch *batch);
 /* What a program counted, from another copy of its io. */

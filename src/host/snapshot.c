@@ -39,7 +39,7 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   ABUT_REQUIRE(b, "batch");
   ABUT_REQUIRE(snapshot, "snapshot");
   *snapshot = NULL;
-  ABUT_TRY(b->backend->fetch((abut_batch *)b, 0));
+  ABUT_TRY(b->backend->fetch((abut_batch *)b));
   abut_snapshot *s = calloc(1, sizeof *s);
   if (!s) return abut_fail(ABUT_ERROR_MEMORY, "snapshot: out of memory");
   s->model = b->model;
@@ -84,7 +84,7 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
         (long long)s->nenv, PLURAL(s->nenv), dtype_name(s->dtype), contact_name(s->contact),
         (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.contact));
   if (s->capacity > b->capacity) ABUT_TRY(batch_grow(b, s->capacity));
-  ABUT_TRY(b->backend->fetch(b, 1));
+  ABUT_TRY(b->backend->fetch(b));
   size_t n = (size_t)s->nenv;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);
   memcpy(b->state.qvel, s->qvel, n * (size_t)s->nv * s->elem);
@@ -98,7 +98,7 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
            c * RECORD_VALUES * s->elem);
   }
   b->tape_valid = 0;
-  return ABUT_OK;
+  return b->backend->push(b);
 }
 
 void abut_snapshot_destroy(abut_snapshot *s) {

@@ -1,12 +1,11 @@
 /* tape.c: what a recorded rollout keeps for its reverse pass, in the backend's memory. */
 #include "tape.h"
 #include "status.h"
-#include "tensor.h"
 #include <string.h>
 
 void tape_free(abut_batch *b) {
   abut_tape *t = &b->tape;
-  void *arrays[] = {t->qpos_start, t->qvel, t->qpos, t->done, (void *)t->ctrl.data};
+  void *arrays[] = {t->qpos_start, t->qvel, t->qpos, t->done, t->ctrl};
   for (int i = 0; i < 5; i++) b->backend->release(b, arrays[i]);
   record_free(b, b->backend, &t->start);
   record_free(b, b->backend, &t->steps);
@@ -21,6 +20,7 @@ static abut_status allocate(abut_batch *b, int64_t nstep) {
   ABUT_TRY(b->backend->allocate(b, n * (size_t)b->model->nq * e, &t->qpos_start));
   ABUT_TRY(b->backend->allocate(b, rows * (size_t)b->model->nv * e, &t->qvel));
   ABUT_TRY(b->backend->allocate(b, rows * (size_t)b->model->nq * e, &t->qpos));
+  ABUT_TRY(b->backend->allocate(b, rows * (size_t)b->model->nu * e, &t->ctrl));
   ABUT_TRY(b->backend->allocate(b, n * sizeof *t->done, &done));
   t->done = (int64_t *)(void *)done;
   ABUT_TRY(record_allocate(b, b->backend, b->options.nenv, &t->start));
@@ -29,21 +29,10 @@ static abut_status allocate(abut_batch *b, int64_t nstep) {
   return ABUT_OK;
 }
 
-static abut_status copy_controls(abut_batch *b, const abut_tensor *ctrl) {
-  abut_tape *t = &b->tape;
-  b->backend->release(b, (void *)t->ctrl.data);
-  t->ctrl = (input_array){0};
-  if (!ctrl || b->model->nu == 0) return ABUT_OK;
-  size_t bytes = (size_t)(ctrl->shape[0] * ctrl->shape[1]) * (size_t)b->model->nu * elem_size(b);
-  char *copy = NULL;
-  ABUT_TRY(b->backend->allocate(b, bytes, &copy));
-  t->ctrl = (input_array){copy, ctrl->shape[0], ctrl->shape[1]};
-  return b->backend->copy(b, copy, tensor_data(ctrl), bytes);
-}
-
 abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a) {
   abut_tape *t = &b->tape;
   if (!t->qpos || t->capacity_steps < a->nstep) {
+    ABUT_TRY(b->backend->settle(b, NULL)); /* the old record may be in use */
     abut_status status = allocate(b, a->nstep);
     if (status != ABUT_OK) {
       tape_free(b);
@@ -52,5 +41,5 @@ abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a) {
     }
   }
   t->nstep = a->nstep;
-  return copy_controls(b, a->ctrl);
+  return ABUT_OK;
 }

@@ -3,7 +3,7 @@
 #define ABUT_TAPE_H
 #include "backend.h"
 
-/* Makes room for the rollout and copies its controls. */
+/* Makes room for the rollout. */
 abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a);
 void tape_free(abut_batch *b);
 

@@ -29,8 +29,26 @@ static int compact(const abut_tensor *t) {
   return 1;
 }
 
-abut_status tensor_check(const char *name, const abut_tensor *t, int32_t dtype, char code, int32_t ndim,
-                         const int64_t *shape, const int64_t *broadcast) {
+static abut_status check_device(const char *name, const abut_tensor *t, const abut_options *o) {
+  int32_t type = t->device.device_type, id = t->device.device_id;
+  if (type == TENSOR_CPU || type == TENSOR_CUDA_HOST) return ABUT_OK;
+  if (o->device != ABUT_DEVICE_CUDA)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies on device type %d, this batch is on the CPU (1)", name,
+                     type);
+  if (type == TENSOR_CUDA && id == o->device_id) return ABUT_OK;
+  return abut_fail(ABUT_ERROR_ARGUMENT,
+                   "%s: lies on device type %d, id %d; this batch is on CUDA device %d (type 2)", name, type,
+                   id, o->device_id);
+}
+
+size_t tensor_bytes(const abut_tensor *t) {
+  size_t bytes = t ? t->dtype.bits / 8 : 0;
+  for (int32_t i = 0; t && i < t->ndim; i++) bytes *= (size_t)t->shape[i];
+  return bytes;
+}
+
+abut_status tensor_check(const char *name, const abut_tensor *t, const abut_options *batch, char code,
+                         int32_t ndim, const int64_t *shape, const int64_t *broadcast) {
   if (!t) return ABUT_OK;
   char has[160], wants[160];
   int ok = t->ndim == ndim && t->shape;
@@ -41,15 +59,25 @@ abut_status tensor_check(const char *name, const abut_tensor *t, int32_t dtype, 
     describe(wants, sizeof wants, ndim, shape);
     return abut_fail(ABUT_ERROR_ARGUMENT, "%s: has shape [%s], needs [%s]", name, has, wants);
   }
-  ABUT_TRY(check_type(name, t, dtype, code));
-  if (t->device.device_type != 1)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies on device type %d, this batch is on the CPU (1)", name,
-                     t->device.device_type);
+  ABUT_TRY(check_type(name, t, batch->dtype, code));
+  ABUT_TRY(check_device(name, t, batch));
   if (!compact(t)) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: strides are not compact row-major", name);
   if (!t->data) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: data is NULL", name);
   if (((uintptr_t)t->data + t->byte_offset) % (t->dtype.bits / 8) != 0)
     return abut_fail(ABUT_ERROR_ARGUMENT,
                      "%s: data %p with byte_offset %llu is not aligned to elements of %d bytes", name,
                      t->data, (unsigned long long)t->byte_offset, t->dtype.bits / 8);
+  return ABUT_OK;
+}
+
+abut_status tensors_check(const caller_array *list, int count, const abut_options *batch, int enqueue) {
+  for (int i = 0; i < count; i++) {
+    const caller_array *a = &list[i];
+    int64_t one = a->input == ARRAY_IN_BROADCAST, broadcast[4] = {one, one && a->ndim == 3, 0, 0};
+    ABUT_TRY(tensor_check(a->name, a->x, batch, a->code, a->ndim, a->shape, broadcast));
+    if (enqueue && a->x && !tensor_on_gpu(a->x))
+      return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies in host memory, enqueue needs it on CUDA device %d",
+                       a->name, batch->device_id);
+  }
   return ABUT_OK;
 }

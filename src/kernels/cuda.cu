@@ -54,5 +54,15 @@ LINKAGE const void *const NAME(stages)[STAGE_COUNT] = {
 GLOBAL(again)(const program_io *io, int which, cudaGraphConditionalHandle loop) {
   cudaGraphSetConditional(loop, program_again(io, which));
 }
-LINKAGE const void *const abut_again_stage = (const void *)NAME(again);
+GLOBAL(begin)(program_io *io, program_io from) { program_begin(io, &from); }
+GLOBAL(commit)(program_io *io, int num, int qpos, int qvel, int contact) {
+  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  if (i / 32 < num) program_commit(io, i / 32, (int)(i % 32), qpos, qvel, contact);
+}
+GLOBAL(gate)(program_tally *tally, int64_t generation, cudaGraphConditionalHandle branch) {
+  cudaGraphSetConditional(branch, program_open(tally, generation));
+}
+/* In the order of control_id. */
+LINKAGE const void *const abut_controls[] = {(const void *)NAME(again), (const void *)NAME(begin),
+                                             (const void *)NAME(commit), (const void *)NAME(gate)};
 #endif

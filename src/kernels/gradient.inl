@@ -74,7 +74,7 @@ FN void load_start(const step_params *k, lane_group *g, program_io *io, int lane
                             : (const elem *)t->qpos + (row - io->nenv) * m->nq;
   lane_load(W(qpos_t), lane, m->nq, q);
   lane_load(W(qvel), lane, m->nv, (const elem *)t->qvel + row * m->nv);
-  if (t->ctrl.data) lane_load(W(ctrl), lane, m->nu, input_row(&t->ctrl, env, step, m->nu));
+  lane_load(W(ctrl), lane, m->nu, (const elem *)t->ctrl + row * m->nu);
   record_load(k, g, io, lane, step == 0 ? &t->start : &t->steps, step == 0 ? env : row - io->nenv);
 }
 

@@ -44,13 +44,14 @@ typedef struct abut_tape {
   char *qvel, *qpos;           /* [T][N][nv], [T][N][nq] */
   contact_record start, steps; /* [N], [T][N] */
   int64_t *done;               /* [N] steps that were simulated before the environment froze */
-  input_array ctrl;            /* a copy of what the rollout was given */
+  char *ctrl;                  /* [T][N][nu] */
 } abut_tape;
 
 /* The rollout's outputs, as abut_rollout_args has them; NULL: not wanted. */
 typedef struct rollout_outputs {
   char *qpos, *qvel, *xpos, *xquat, *contact_force, *min_gap, *energy, *moved;
   char *min_pair, *iterations, *overlap_pair; /* int32 */
+  char *status;                               /* uint32 */
 } rollout_outputs;
 
 /* Cotangents, as abut_vjp_args has them; NULL: zero, or not wanted. */
@@ -59,6 +60,19 @@ typedef struct cotangents {
   char *qpos0, *qvel0, *ctrl, *gravity, *friction, *mass, *stiffness, *min_pivot; /* of inputs */
   char *status;                                                                   /* uint32 */
 } cotangents;
+
+/* What programs on a device leave to those that follow, and what enqueued ones did since the host last asked.
+ */
+typedef struct program_tally {
+  int64_t record;     /* token of the rollout that the tape holds; 0: none */
+  int64_t unrecorded; /* reverse passes of another rollout than that */
+  int64_t generation; /* counts moves of the batch's memory: a graph captured before one must do nothing */
+  int64_t voided;     /* replays of such graphs */
+  int64_t done;       /* programs that ran to their end */
+  int64_t newton_iterations, newton_iterations_max, unconverged_steps;
+  int64_t need;    /* of the first program whose list was too short; those that follow do nothing */
+  int32_t reverse; /* it was a reverse pass */
+} program_tally;
 
 /* Counters are shared by all lanes and only ever added to, or raised. */
 typedef struct program_io {
@@ -74,15 +88,20 @@ typedef struct program_io {
   uint64_t kick_seed;
   rollout_outputs out;
   cotangents bar;
-  int64_t next_env; /* environment that the next free lane takes */
-  int64_t opened;   /* environments that have written their start */
-  int64_t finished; /* environments done */
-  int64_t steps;    /* environment-steps done */
+  program_tally *tally; /* on a device */
+  int64_t token;        /* of the rollout that is recorded, or walked back */
+  int32_t enqueued;     /* nobody reads the counters below: they go into the tally */
+  int64_t next_env;     /* environment that the next free lane takes */
+  int64_t opened;       /* environments that have written their start */
+  int64_t finished;     /* environments done */
+  int64_t steps;        /* environment-steps done */
   int64_t newton_iterations, newton_iterations_max, unconverged_steps;
   int64_t need;     /* contacts that an environment has and its list has no room for: grow, run again */
   int64_t need_far; /* the same for entries of long-range lists; need is raised with it */
-  int32_t stop;     /* the caller asked to stop */
+  int32_t stop;     /* STOP_* */
 } program_io;
+
+enum { STOP_ASKED = 1, STOP_UNRECORDED = 2 }; /* by the caller; there is no such record */
 
 /* Parts of a program that a GPU repeats (program_again). */
 enum { AGAIN_CLEAR, AGAIN_START, AGAIN_STEP };

@@ -71,6 +71,7 @@ FN void retire(const step_params *k, lane_group *g, program_io *io, int lane, ui
   record_store(k, g, io, lane, &io->next.warm, env);
   io->next.status[env] = g->status[lane] | status;
   io->next.fresh[env] = 0;
+  if (io->out.status) ((uint32_t *)io->out.status)[env] = g->status[lane] | status;
   slots_release(k, g, 1u << lane);
   g->env[lane] = -1;
   counter_add(&io->newton_iterations, g->newton[lane]);
@@ -215,7 +216,11 @@ KERNEL void stage_load(const step_params *k, lane_group *g, program_io *io) {
       double u = 2 * hash_uniform(io->kick_seed, (uint64_t)env, (uint64_t)step, (uint64_t)i) - 1;
       LANE(W(qvel), i, lane) = (elem)(LANE(W(qvel), i, lane) + io->kick * u);
     }
-    if (io->record) lane_store(W(qvel), lane, m->nv, (elem *)io->tape.qvel + (step * io->nenv + env) * m->nv);
+    if (io->record) {
+      int64_t row = step * io->nenv + env;
+      lane_store(W(qvel), lane, m->nv, (elem *)io->tape.qvel + row * m->nv);
+      lane_store(W(ctrl), lane, m->nu, (elem *)io->tape.ctrl + row * m->nu);
+    }
     g->iterations[lane] = 0;
     if (!state_is_finite(k, w, lane)) bad |= 1u << lane;
   }
@@ -337,10 +342,74 @@ KERNEL void stage_search(const step_params *k, lane_group *g, program_io *io) {
   if (LEADER) g->live = g->searching;
 }
 
-/* ---------------------------------------------------------------- loops on a device */
+/* ---------------------------------------------------------------- programs on a device */
 
 /* Whether start or step has to run once more for some environment; every environment has a lane. */
 FN uint32_t program_again(const program_io *io, int which) {
   int64_t done = counter_get(which == AGAIN_START ? &io->opened : &io->finished);
   return done < io->nenv && !counter_get(&io->need) && !*(const volatile int32_t *)&io->stop;
+}
+
+/* io as the host filled it in. What follows a program whose list was too short must not run: it would start
+ * from a state that is not the one it was meant for. Nor may a reverse pass whose record a replayed graph has
+ * overwritten, or not written yet. */
+FN void program_begin(program_io *io, const program_io *from) {
+  program_tally *t = from->tally;
+  *io = *from;
+  if (io->enqueued && t->need)
+    io->stop = STOP_ASKED;
+  else if (io->exact && t->record != io->token)
+    io->stop = STOP_UNRECORDED;
+  else if (io->record)
+    t->record = 0; /* until it is complete */
+  if (io->enqueued && io->stop == STOP_UNRECORDED) t->unrecorded++;
+}
+
+/* Nothing that the host writes meanwhile: all threads must agree. */
+FN int program_complete(const program_io *io) { return io->finished == io->nenv && !io->need; }
+
+/* One of 32 threads copies its part of a row of words. */
+FN void copy_part(char *to, const char *from, int64_t row, int32_t bytes, int rank) {
+  const int32_t words = bytes / 4;
+  int32_t *t = (int32_t *)to + row * words;
+  const int32_t *f = (const int32_t *)from + row * words;
+  for (int32_t i = rank; i < words; i += 32) t[i] = f[i];
+}
+
+/* A program's end for one environment and one of its 32 threads: what a complete rollout wrote to next
+ * becomes the state, where it is, since graphs that hold its address may be replayed. Sizes are in bytes, of
+ * qpos, qvel and of a contact. */
+FN void program_commit(program_io *io, int64_t env, int rank, int32_t qpos, int32_t qvel, int32_t contact) {
+  const batch_state *s = &io->state, *n = &io->next;
+  program_tally *t = io->tally;
+  if (env == 0 && rank == 0 && io->record && program_complete(io)) t->record = io->token;
+  if (env == 0 && rank == 0 && io->enqueued) {
+    if (program_complete(io)) {
+      t->done++;
+      t->newton_iterations += io->newton_iterations;
+      t->unconverged_steps += io->unconverged_steps;
+      if (t->newton_iterations_max < io->newton_iterations_max)
+        t->newton_iterations_max = io->newton_iterations_max;
+    } else if (io->need) {
+      t->need = io->need;
+      t->reverse = io->exact;
+    }
+  }
+  if (!program_complete(io) || !n->qpos) return; /* the reverse pass has no next */
+  copy_part(s->qpos, n->qpos, env, qpos, rank);
+  copy_part(s->qvel, n->qvel, env, qvel, rank);
+  int32_t count = n->warm.count[env];
+  int64_t first = env * io->capacity;
+  copy_part((char *)(s->warm.pair + first), (const char *)(n->warm.pair + first), 0, 4 * count, rank);
+  copy_part(s->warm.data + first * contact, n->warm.data + first * contact, 0, count * contact, rank);
+  if (rank != 0) return;
+  s->warm.count[env] = count;
+  s->status[env] = n->status[env];
+  s->fresh[env] = n->fresh[env];
+}
+
+/* Whether a captured program may run: not where the batch's memory moved since. */
+FN uint32_t program_open(program_tally *t, int64_t generation) {
+  if (t->generation != generation) t->voided++;
+  return t->generation == generation;
 }

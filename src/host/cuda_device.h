@@ -1,0 +1,86 @@
+/* cuda_device.h: what the CUDA backend keeps of a batch, for the files it consists of: backend_cuda.c
+ * (device, graphs, memory, programs that the host waits for), cuda_stream.c (enqueued ones), cuda_copy.c
+ * (copies). */
+#ifndef ABUT_CUDA_DEVICE_H
+#define ABUT_CUDA_DEVICE_H
+#include "backend.h"
+#include "cuda_memory.h"
+#include "status.h"
+
+typedef struct graph {
+  cudaGraph_t graph;
+  cudaGraphExec_t run;
+} graph;
+
+/* A program in one of its two forms: whole loops on the device, or the host repeats start and rounds. */
+typedef struct program_graphs {
+  graph whole, clear, start, rounds;
+} program_graphs;
+
+/* Pinned memory in two halves: while one is on its way, the host fills or empties the other. */
+typedef struct copy_buffer {
+  char *half[2];
+  cudaEvent_t done[2]; /* its last transfer */
+  size_t bytes;        /* of a half */
+  int next;
+} copy_buffer;
+
+typedef struct cuda_device {
+  cuda_arena arena;
+  device_batch at;
+  int loops;           /* conditional nodes work here */
+  cudaStream_t stream; /* the caller's, or own */
+  cudaStream_t own, watch;
+  cudaStream_t outer, inner; /* captures go there: of programs, of the bodies of their loops */
+  program_graphs rollout, reverse;
+  char *staging; /* room for the caller's arrays in host memory */
+  size_t staging_bytes;
+  copy_buffer buffer;
+  program_io *watched;  /* pinned */
+  program_tally *tally; /* at one address as long as the batch lives */
+  program_tally *read;  /* pinned */
+  int64_t generation;   /* of the memory that programs use */
+  int64_t token;        /* of the last rollout that was called to be recorded */
+  int enqueued, untold; /* something may be under way; it counted what abut_batch_sync did not tell yet */
+  int captured;         /* the caller may replay something whenever he likes */
+  int device_newer;
+  abut_status lost; /* not ABUT_OK: the device failed, and so does every later call */
+  char why[256];
+} cuda_device;
+
+/* Keeps the first failure. */
+abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what);
+#define CK(call) ABUT_TRY(cuda_check(c, call, #call))
+
+/* Makes the batch's device the current one. */
+abut_status cuda_use(const abut_batch *b);
+/* Sets io for the kernels: where state, parameters and counters lie. */
+abut_status cuda_begin(abut_batch *b, const program *p, const program_io *io, cudaStream_t s);
+/* Launches the whole program, or captures it: loops and all. */
+abut_status cuda_emit(abut_batch *b, const program *p, cudaStream_t s);
+abut_status cuda_whole(abut_batch *b, const program *p, graph **g);
+/* A conditional node behind what s has captured, and the graph that it runs. launch puts the kernel that
+ * first decides on s. */
+typedef abut_status (*decide_launch)(cuda_device *c, int which, cudaGraphConditionalHandle handle,
+                                     cudaStream_t s);
+abut_status cuda_conditional(cuda_device *c, enum cudaGraphConditionalNodeType type, decide_launch launch,
+                             int which, cudaStream_t s, cudaGraphConditionalHandle *handle,
+                             cudaGraph_t *body);
+
+/* cuda_copy.c. To the device: the source may be changed on return. To the host: it is there on return. */
+abut_status cuda_to_device(cuda_device *c, void *to, const void *host, size_t bytes);
+abut_status cuda_to_host(cuda_device *c, void *host, const void *from, size_t bytes);
+abut_status copy_buffer_create(cuda_device *c, size_t bytes);
+void copy_buffer_destroy(cuda_device *c);
+abut_status cuda_push(abut_batch *b);
+abut_status cuda_fetch(abut_batch *b);
+abut_status cuda_stage(cuda_device *c, const caller_array *arrays, int count);
+abut_status cuda_unstage(cuda_device *c, const caller_array *arrays, int count, int wanted);
+
+/* cuda_stream.c */
+abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io);
+abut_status cuda_settle(abut_batch *b, abut_rollout_result *result);
+/* Graphs that were captured so far do nothing from now on. */
+abut_status cuda_void_graphs(cuda_device *c);
+
+#endif
