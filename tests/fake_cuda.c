@@ -65,6 +65,12 @@ cudaError_t cudaGetDeviceCount(int *count) {
   *count = plan.no_devices ? 0 : 2;
   return plan.no_devices ? cudaErrorNoDevice : cudaSuccess;
 }
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+  ENTER;
+  MUST(attribute == cudaDevAttrMultiProcessorCount && device >= 0 && device < 2, "attribute");
+  *value = 2;
+  return cudaSuccess;
+}
 cudaError_t cudaSetDevice(int device) {
   ENTER;
   MUST(device >= 0 && device < 2, "device %d", device);
@@ -135,7 +141,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
 
 /* ---------------------------------------------------------------- graphs */
 
-typedef enum node_kind { NODE_LAUNCH, NODE_LOOP } node_kind;
+typedef enum node_kind { NODE_LAUNCH, NODE_LOOP, NODE_EVENT } node_kind;
 typedef struct node {
   node_kind kind;
   const void *kernel;
@@ -144,6 +150,7 @@ typedef struct node {
   int num;
   cudaGraphConditionalHandle loop;
   struct CUgraph_st *body;
+  cudaEvent_t event;
 } node;
 struct CUgraph_st {
   node nodes[512];
@@ -158,6 +165,11 @@ struct CUstream_st {
   cudaGraph_t capture; /* being captured into */
   int to_graph;
 };
+struct CUevent_st {
+  int64_t time; /* us; -1: not recorded yet */
+};
+static int64_t ticks;
+static void record(cudaEvent_t event) { event->time = ticks += FAKE_EVENT_TICKS; }
 void twin_set_conditional(cudaGraphConditionalHandle loop, unsigned value) {
   MUST(loop > 0 && loop < loop_count, "conditional handle %llu", (unsigned long long)loop);
   loops[loop] = value;
@@ -192,6 +204,7 @@ static void member(void *arg) {
 static void run_launch(const node *n) {
   int team = team_of(n->kernel);
   launches++;
+  ticks += FAKE_LAUNCH_TICKS;
   if (!team) { /* again */
     again_twin twin;
     memcpy(&twin, &n->kernel, sizeof twin);
@@ -219,14 +232,36 @@ static void run_graph(const struct CUgraph_st *g) {
   for (int i = 0; i < g->count; i++) {
     const node *n = &g->nodes[i];
     if (n->kind == NODE_LAUNCH) run_launch(n);
+    if (n->kind == NODE_EVENT) record(n->event);
     if (n->kind == NODE_LOOP)
       for (loops[n->loop] = 1; loops[n->loop];) run_graph(n->body);
   }
 }
 
+/* Every block of the grid does the same: one will do. */
+static cudaError_t launch_roof(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
+                               cudaStream_t stream) {
+  void (*twin)(void *, int, int);
+  char *out = *(char **)args[0];
+  int which, rounds;
+  memcpy(&twin, &kernel, sizeof twin);
+  memcpy(&which, args[1], sizeof which);
+  memcpy(&rounds, args[2], sizeof rounds);
+  MUST(!stream->capture && block_of(out) && block_of(out)->device && grid.x > 0 && block.x <= 64, "roof");
+  uint64_t before, after;
+  memcpy(&before, out, sizeof before);
+  for (unsigned i = 0; i < block.x; i++) twin(out, which, rounds);
+  memcpy(&after, out, sizeof after);
+  MUST(before == after, "roof %d: numbers that are not what they must be", which);
+  ticks += FAKE_LAUNCH_TICKS;
+  return cudaSuccess;
+}
+
 cudaError_t cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
                              size_t shared, cudaStream_t stream) {
   ENTER;
+  if (kernel == cuda_roof(ABUT_F64) || kernel == cuda_roof(ABUT_F32))
+    return launch_roof(kernel, grid, block, args, stream);
   int again = kernel == cuda_again(), team = team_of(kernel);
   node n = {.kind = NODE_LAUNCH, .kernel = kernel, .grid = grid, .block = block};
   MUST(again || team, "an unknown kernel");
@@ -406,5 +441,41 @@ cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t s) {
   MUST(!s->capture && block_of(p), "memset");
   check_range(p, bytes);
   memset(p, value, bytes);
+  return cudaSuccess;
+}
+
+/* ---------------------------------------------------------------- events */
+
+cudaError_t cudaEventCreate(cudaEvent_t *event) {
+  ENTER;
+  *event = calloc(1, sizeof **event);
+  MUST(*event, "the host is out of memory");
+  (*event)->time = -1;
+  live++;
+  return cudaSuccess;
+}
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  free(event);
+  live--;
+  return enter(__func__);
+}
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t s) {
+  ENTER;
+  MUST(!s->capture, "an event that only orders a capture has no time");
+  record(event);
+  return cudaSuccess;
+}
+/* A node of the graph, which records the event whenever it runs. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t s, unsigned flags) {
+  ENTER;
+  MUST(flags == cudaEventRecordExternal && s->capture && !s->to_graph, "flags %u", flags);
+  MUST(s->capture->count < 512, "a graph of too many nodes");
+  s->capture->nodes[s->capture->count++] = (node){.kind = NODE_EVENT, .event = event};
+  return cudaSuccess;
+}
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to) {
+  ENTER;
+  MUST(from->time >= 0 && to->time >= from->time, "an event that was not recorded, or the wrong order");
+  *ms = (float)(to->time - from->time) * 1e-3f;
   return cudaSuccess;
 }

@@ -204,11 +204,12 @@ static int run_batch_lines(bench *in) {
 }
 
 static int run_gpu_lines(bench *in) {
-  int code = CLI_OK;
+  int code = bench_roof_lines(in);
   for (size_t i = 0; code == CLI_OK && i < sizeof sweep / sizeof *sweep; i++) {
     in->envs = sweep[i];
     snprintf(in->suffix, sizeof in->suffix, ".cuda.n%lld", (long long)in->envs);
     code = run_batch_lines(in);
+    if (code == CLI_OK) code = bench_kernel_lines(in);
   }
   return code;
 }

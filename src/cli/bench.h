@@ -19,4 +19,8 @@ typedef struct bench {
 int bench_wanted(bench *in, const char *name);
 void bench_line(bench *out, const char *name, double value, const char *unit);
 
+/* Time per kernel with in->envs environments on a GPU, and the roofs of its card (bench_kernels.c). */
+int bench_kernel_lines(bench *in);
+int bench_roof_lines(bench *in);
+
 #endif

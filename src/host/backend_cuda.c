@@ -21,12 +21,12 @@ static abut_status cuda_find(const abut_options *options) {
 const backend backend_cuda = {.find = cuda_find};
 
 #else
-#include "cuda_memory.h"
+#include "cuda_device.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { ROUNDS = 8, SEARCHES = 2, BLOCK = 64, LOOPS_SINCE = 12040 /* version of the driver */ };
+enum { LOOPS_SINCE = 12040 /* version of the driver */ };
 /* From here on a batch has threads enough without teams. */
 enum { TEAM_LIMIT = 16384 };
 
@@ -58,33 +58,7 @@ static const abut_kernels *cuda_kernels(const abut_options *o) {
 
 /* ---------------------------------------------------------------- graphs */
 
-typedef struct graph {
-  cudaGraph_t graph;
-  cudaGraphExec_t run;
-} graph;
-
-/* A program in one of its two forms: whole loops on the device, or the host repeats start and rounds. */
-typedef struct program_graphs {
-  graph whole, clear, start, rounds;
-} program_graphs;
-
-struct cuda_device {
-  cuda_arena arena;
-  device_batch at;
-  int loops; /* conditional nodes work here */
-  cudaStream_t stream, watch;
-  program_graphs rollout, reverse;
-  char *staging; /* room for the caller's arrays, in device memory */
-  size_t staging_bytes;
-  program_io *watched; /* pinned */
-  int host_newer, device_newer;
-  abut_status lost; /* not ABUT_OK: the device failed, and so does every later call */
-  char why[256];
-};
-typedef struct cuda_device cuda_device;
-
-/* Keeps the first failure. */
-static abut_status check(cuda_device *c, cudaError_t code, const char *what) {
+abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what) {
   if (c->lost != ABUT_OK) return abut_fail(c->lost, "%s", c->why);
   if (code == cudaSuccess) return ABUT_OK;
   abut_status status = code == cudaErrorMemoryAllocation ? ABUT_ERROR_MEMORY : ABUT_ERROR_DEVICE;
@@ -94,20 +68,23 @@ static abut_status check(cuda_device *c, cudaError_t code, const char *what) {
   snprintf(c->why, sizeof c->why, "the batch is lost: %s: %s", what, cudaGetErrorString(code));
   return failed;
 }
-#define CK(call) ABUT_TRY(check(c, call, #call))
 
 static int team_of(const abut_batch *b) {
   return b->options.team ? b->options.team : b->options.nenv < TEAM_LIMIT ? 32 : 1;
 }
 
-static abut_status launch_list(abut_batch *b, stage_list list) {
+abut_status cuda_launch_stage(abut_batch *b, stage_id stage) {
   cuda_device *c = b->cuda;
   int num = (int)b->options.nenv, team = team_of(b);
   const void *const *stages = cuda_stages(b->options.dtype, team);
   void *args[] = {&c->at.params, &c->at.groups, &c->at.io, &num};
   dim3 grid = {(unsigned)(((int64_t)num * team + BLOCK - 1) / BLOCK), 1, 1}, block = {BLOCK, 1, 1};
-  for (int i = 0; i < list.count; i++)
-    CK(cudaLaunchKernel(stages[list.stages[i]], grid, block, args, 0, c->stream));
+  CK(cudaLaunchKernel(stages[stage], grid, block, args, 0, c->stream));
+  return ABUT_OK;
+}
+
+static abut_status launch_list(abut_batch *b, stage_list list) {
+  for (int i = 0; i < list.count; i++) ABUT_TRY(cuda_launch_stage(b, list.stages[i]));
   return ABUT_OK;
 }
 
@@ -149,7 +126,7 @@ static abut_status add_loop(abut_batch *b, const program *p, int which, cudaGrap
   if (status == ABUT_OK) status = launch_again(c, which, handle);
   cudaGraph_t body;
   cudaError_t end = cudaStreamEndCapture(c->stream, &body);
-  return status != ABUT_OK ? status : check(c, end, "cudaStreamEndCapture");
+  return status != ABUT_OK ? status : cuda_check(c, end, "cudaStreamEndCapture");
 }
 
 /* Captures what `which` asks for into a graph of its own. */
@@ -182,16 +159,16 @@ static abut_status build_part(abut_batch *b, const program *p, int which, graph 
   CK(cudaGraphInstantiate(&g->run, g->graph, 0));
   return ABUT_OK;
 }
-static void graph_free(graph *g) {
+void cuda_graph_free(graph *g) {
   if (g->run) cudaGraphExecDestroy(g->run);
   if (g->graph) cudaGraphDestroy(g->graph);
   *g = (graph){0};
 }
 static void graphs_free(program_graphs *p) {
-  graph_free(&p->whole);
-  graph_free(&p->clear);
-  graph_free(&p->start);
-  graph_free(&p->rounds);
+  cuda_graph_free(&p->whole);
+  cuda_graph_free(&p->clear);
+  cuda_graph_free(&p->start);
+  cuda_graph_free(&p->rounds);
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -396,24 +373,35 @@ static abut_status run_loops(abut_batch *b, const program *p, program_graphs *g,
   return read_counters(c, io);
 }
 
-/* The host decides on each repetition. */
-static abut_status run_unrolled(abut_batch *b, const program *p, program_graphs *g, program_io *io,
-                                program_report report) {
+abut_status cuda_repeat(abut_batch *b, program_io *io, program_report report, cuda_part run, void *arg) {
   cuda_device *c = b->cuda;
-  if (!g->clear.run) ABUT_TRY(build_part(b, p, AGAIN_CLEAR, &g->clear));
-  if (!g->start.run) ABUT_TRY(build_part(b, p, AGAIN_START, &g->start));
-  if (!g->rounds.run) ABUT_TRY(build_part(b, p, AGAIN_STEP, &g->rounds));
-  CK(cudaGraphLaunch(g->clear.run, c->stream));
+  ABUT_TRY(run(b, arg, AGAIN_CLEAR));
   while (io->opened < io->nenv && !io->need && !io->stop) {
-    CK(cudaGraphLaunch(g->start.run, c->stream));
+    ABUT_TRY(run(b, arg, AGAIN_START));
     ABUT_TRY(read_counters(c, io));
   }
   while (io->finished < io->nenv && !io->need && !io->stop) {
-    CK(cudaGraphLaunch(g->rounds.run, c->stream));
+    ABUT_TRY(run(b, arg, AGAIN_STEP));
     ABUT_TRY(read_counters(c, io));
     if (report.progress && program_reports(report, io, io->steps)) io->stop = 1;
   }
   return ABUT_OK;
+}
+
+static abut_status launch_part(abut_batch *b, void *arg, int part) {
+  cuda_device *c = b->cuda;
+  program_graphs *g = arg;
+  const graph *chosen = part == AGAIN_CLEAR ? &g->clear : part == AGAIN_START ? &g->start : &g->rounds;
+  CK(cudaGraphLaunch(chosen->run, c->stream));
+  return ABUT_OK;
+}
+
+static abut_status run_unrolled(abut_batch *b, const program *p, program_graphs *g, program_io *io,
+                                program_report report) {
+  if (!g->clear.run) ABUT_TRY(build_part(b, p, AGAIN_CLEAR, &g->clear));
+  if (!g->start.run) ABUT_TRY(build_part(b, p, AGAIN_START, &g->start));
+  if (!g->rounds.run) ABUT_TRY(build_part(b, p, AGAIN_STEP, &g->rounds));
+  return cuda_repeat(b, io, report, launch_part, g);
 }
 
 static abut_status run_program(abut_batch *b, const program *p, program_io *io, program_report report) {
@@ -426,6 +414,7 @@ static abut_status run_program(abut_batch *b, const program *p, program_io *io, 
   *c->watched = device;
   CK(cudaMemcpyAsync(c->at.io, c->watched, sizeof *c->watched, cudaMemcpyDefault, c->stream));
   CK(cudaStreamSynchronize(c->stream)); /* watched is read into below */
+  if (b->profile) return cuda_run_profiled(b, p, io, report);
   return c->loops ? run_loops(b, p, g, io, report) : run_unrolled(b, p, g, io, report);
 }
 

@@ -214,14 +214,19 @@ int cuda_caller_arrays(const abut_batch *b, program_io *io, caller_array arrays[
 }
 
 extern const void *const abut_stages_f64_team1[],
-    *const abut_stages_f64_team32[], *const abut_stages_f32_team1[], *const abut_stages_f32_team32[],
-                                                                         *const abut_again_stage;
+    *const abut_stages_f64_team32[], *const abut_stages_f32_team1[],
+                                         *const abut_stages_f32_team32[],
+                                             *const abut_again_stage, *const abut_roof_kernel_f64_team1,
+                                                                          *const abut_roof_kernel_f32_team1;
 
 const void *const *cuda_stages(int32_t dtype, int team) {
   if (dtype == ABUT_F64) return team == 1 ? abut_stages_f64_team1 : abut_stages_f64_team32;
   return team == 1 ? abut_stages_f32_team1 : abut_stages_f32_team32;
 }
 const void *cuda_again(void) { return abut_again_stage; }
+const void *cuda_roof(int32_t dtype) {
+  return dtype == ABUT_F64 ? abut_roof_kernel_f64_team1 : abut_roof_kernel_f32_team1;
+}
 
 #else
 typedef int cuda_memory_is_empty; /* ISO C wants one declaration */

@@ -52,6 +52,8 @@ int cuda_caller_arrays(const abut_batch *b, program_io *io, caller_array arrays[
 const void *const *cuda_stages(int32_t dtype, int team);
 /* The kernel that decides whether a loop goes on. */
 const void *cuda_again(void);
+/* The kernel that does nothing but one operation (kernels/roof.inl). */
+const void *cuda_roof(int32_t dtype);
 
 /* For tests: the host repeats rounds instead of the device. */
 void cuda_unroll(abut_batch *b);
