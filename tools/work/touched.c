@@ -115,15 +115,6 @@ ACCESSES(8)
 ACCESSES(16)
 HOOK(void, __tsan_read_range, const void *p, size_t bytes) { touch(p, bytes, READ); }
 HOOK(void, __tsan_write_range, const void *p, size_t bytes) { touch(p, bytes, WRITTEN); }
-HOOK(void *, __tsan_memset, void *p, int value, size_t bytes) {
-  touch(p, bytes, WRITTEN);
-  return memset(p, value, bytes);
-}
-HOOK(void *, __tsan_memcpy, void *to, const void *from, size_t bytes) {
-  touch(from, bytes, READ);
-  touch(to, bytes, WRITTEN);
-  return memcpy(to, from, bytes);
-}
 HOOK(void, __tsan_init, void) {}
 HOOK(void, __tsan_func_entry, const void *p) { (void)p; }
 HOOK(void, __tsan_func_exit, void) {}

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ENVIRONMENTS = 16 };
+enum { ENVIRONMENTS = 16, NAME_SIZE = 96 };
 
 static const char *const stage_names[STAGE_COUNT] = {
 #define STAGE(name) #name,
@@ -20,20 +20,30 @@ static const char *const stage_names[STAGE_COUNT] = {
 #include "kernels/stages.def"
 };
 
-static void print_stage(const cli_options *o, const regime *r, stage_id stage) {
-  const tally *t = &tally_stage[stage];
-  const double env_steps = (double)ENVIRONMENTS * BENCH_STEPS;
-  char name[128];
-  snprintf(name, sizeof name, "kernel.%s.%s.%s.%s", r->scene, r->name, cli_choice("dtype", o->dtype),
+static int kernel_wanted(const cli_options *o, const regime *r, int stage, char name[NAME_SIZE]) {
+  snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s", r->scene, r->name, cli_choice("dtype", o->dtype),
            stage_names[stage]);
-  if (t->calls && fnmatch(o->filter, name, 0) == 0)
-    printf("%s %.6g %.6g %.6g %.6g %.6g\n", name, (double)t->additions / env_steps,
-           (double)t->multiplications / env_steps, (double)t->divisions / env_steps,
-           (double)t->roots / env_steps, (double)t->bytes / env_steps);
+  return fnmatch(o->filter, name, 0) == 0;
+}
+
+static void print_kernels(const cli_options *o, const regime *r) {
+  const double env_steps = (double)ENVIRONMENTS * BENCH_STEPS;
+  char name[NAME_SIZE];
+  for (int s = 0; s < STAGE_COUNT; s++) {
+    const tally *t = &tally_stage[s];
+    if (t->calls && kernel_wanted(o, r, s, name))
+      printf("%s %.6g %.6g %.6g %.6g %.6g\n", name, (double)t->additions / env_steps,
+             (double)t->multiplications / env_steps, (double)t->divisions / env_steps,
+             (double)t->roots / env_steps, (double)t->bytes / env_steps);
+  }
 }
 
 static int count(const cli_options *o, const regime *r, progress *bar) {
   fixture at;
+  char name[NAME_SIZE];
+  int wanted = 0;
+  for (int s = 0; s < STAGE_COUNT; s++) wanted |= kernel_wanted(o, r, s, name);
+  if (!wanted) return CLI_OK;
   const abut_kernels *kernels = o->dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
   int code = fixture_open(&at, o, r, ENVIRONMENTS, 1, 1, bar);
   if (code == CLI_OK && batch_use_kernels(at.job.batch, kernels) != ABUT_OK) code = cli_library_error();
@@ -41,7 +51,7 @@ static int count(const cli_options *o, const regime *r, progress *bar) {
   memset(tally_stage, 0, sizeof tally_stage);
   if (code == CLI_OK) code = fixture_run(&at, 0, NULL);
   fixture_close(&at);
-  for (int s = 0; code == CLI_OK && s < STAGE_COUNT; s++) print_stage(o, r, (stage_id)s);
+  if (code == CLI_OK) print_kernels(o, r);
   return code;
 }
 
