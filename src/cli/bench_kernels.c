@@ -6,12 +6,6 @@
 
 enum { RUNS = 3, ENOUGH = 10 /* s */ };
 
-static const char *const stage_names[STAGE_COUNT] = {
-#define STAGE(name) #name,
-#define DECIDE(name) #name,
-#include "kernels/stages.def"
-};
-
 int bench_roof_lines(bench *in) {
   gpu_roofs roofs;
   char names[4][NAME_SIZE];
@@ -60,13 +54,17 @@ static int profile_runs(fixture *at, stage_profile *mean) {
     if (code != CLI_OK || i < 0) continue;
     for (int s = 0; s < STAGE_COUNT; s++) {
       mean->seconds[s] += one.seconds[s];
+      mean->idle[s] += one.idle[s];
       mean->launches[s] = one.launches[s]; /* the same in every run */
-      if (runs == 0 || one.idle[s] < mean->idle[s]) mean->idle[s] = one.idle[s];
     }
-    if (runs == 0 || one.gap < mean->gap) mean->gap = one.gap;
+    mean->gap += one.gap;
     runs++;
   }
-  for (int s = 0; s < STAGE_COUNT && runs > 0; s++) mean->seconds[s] /= runs;
+  for (int s = 0; s < STAGE_COUNT && runs > 0; s++) {
+    mean->seconds[s] /= runs;
+    mean->idle[s] /= runs;
+  }
+  if (runs > 0) mean->gap /= runs;
   return code;
 }
 

@@ -3,6 +3,13 @@
  * pace at which a host can launch does not count. Same kernels in the same order, so same results. */
 #include "profile.h"
 
+const char *const stage_names[STAGE_COUNT] = {
+#define STAGE(name) #name,
+#define DECIDE(name) #name,
+#include "kernels/stages.def"
+};
+void batch_profile(abut_batch *b, stage_profile *profile) { b->profile = profile; }
+
 #ifdef ABUT_HAVE_CUDA
 #include "cuda_device.h"
 #include "status.h"
@@ -92,20 +99,23 @@ static abut_status sum_part(abut_batch *b, void *arg, int which) {
   return ABUT_OK;
 }
 
-static void lower(double *least, double x) {
-  if (*least <= 0 || x < *least) *least = x;
-}
-
 /* Every environment is finished: what start and step cost now is what a launch costs. */
 static abut_status time_idle(abut_batch *b, timed_program *t) {
+  stage_profile *mean = b->profile;
   double seconds[STAGES + 1];
+  int launches[STAGE_COUNT] = {0};
   for (int round = 0; round < IDLE_ROUNDS; round++)
     for (int which = AGAIN_START; which <= AGAIN_STEP; which++) {
+      const timed_part *part = &t->part[which];
       ABUT_TRY(run_part(b, t, which, seconds));
-      lower(&b->profile->gap, seconds[0]);
-      for (int i = 0; i < t->part[which].count; i++)
-        lower(&b->profile->idle[t->part[which].stages[i]], seconds[i + 1]);
+      mean->gap += seconds[0] / (2 * IDLE_ROUNDS);
+      for (int i = 0; i < part->count; i++) {
+        mean->idle[part->stages[i]] += seconds[i + 1];
+        launches[part->stages[i]]++;
+      }
     }
+  for (int s = 0; s < STAGE_COUNT; s++)
+    if (launches[s]) mean->idle[s] /= launches[s];
   return ABUT_OK;
 }
 
@@ -120,5 +130,3 @@ abut_status cuda_run_profiled(abut_batch *b, const program *p, program_io *io, p
   return status;
 }
 #endif
-
-void batch_profile(abut_batch *b, stage_profile *profile) { b->profile = profile; }

@@ -4,12 +4,16 @@
 #define ABUT_PROFILE_H
 #include "batch.h"
 
-/* Of one run of a program, as the device's clock saw it. */
+extern const char *const stage_names[STAGE_COUNT];
+
+/* Of one run of a program, as the device's clock saw it (s). idle: a launch with nothing to do for any
+ * environment, 0 where there was none; gap: two of the clock's marks with no launch between them; both are
+ * means. */
 typedef struct stage_profile {
   double seconds[STAGE_COUNT]; /* over all launches */
   int64_t launches[STAGE_COUNT];
-  double idle[STAGE_COUNT]; /* s: a launch with nothing to do for any environment; 0: never launched so */
-  double gap;               /* s: between two of the clock's marks with no launch between them */
+  double idle[STAGE_COUNT];
+  double gap;
 } stage_profile;
 
 /* From now on the batch's programs run stage by stage and leave their times here; NULL: as usual again. On a

@@ -7,18 +7,13 @@
  * all per environment and step. Additions include subtractions. */
 #include "cli/bench_scene.h"
 #include "host/batch.h"
+#include "host/profile.h"
 #include "tally.h"
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { ENVIRONMENTS = 16, NAME_SIZE = 96 };
-
-static const char *const stage_names[STAGE_COUNT] = {
-#define STAGE(name) #name,
-#define DECIDE(name) #name,
-#include "kernels/stages.def"
-};
 
 static int kernel_wanted(const cli_options *o, const regime *r, int stage, char name[NAME_SIZE]) {
   snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s", r->scene, r->name, cli_choice("dtype", o->dtype),
