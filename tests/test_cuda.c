@@ -219,6 +219,10 @@ TEST(a_profile_changes_nothing_and_adds_up) {
 }
 
 TEST(roofs_are_measured) {
+  gpu_roofs none;
+  fake_use((fake_plan){.no_driver = 1});
+  CHECK_STATUS(gpu_measure(0, ABUT_F64, &none), ABUT_ERROR_DEVICE);
+  CHECK(strstr(abut_error_message(), "no CUDA driver"));
   for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
     gpu_roofs r = {0};
     fake_use((fake_plan){0});

@@ -1,13 +1,20 @@
 /* cuda_roof.c: what a GPU can do at best: copies in its memory, and chains of one operation
  * (kernels/roof.inl). The best of several runs, after others have woken its clocks. */
+#include "backend.h"
 #include "profile.h"
 #include "status.h"
+
+static abut_status find(int32_t device_id) {
+  abut_options o = abut_default_options();
+  o.device_id = device_id;
+  return backend_cuda.find(&o);
+}
 
 #ifndef ABUT_HAVE_CUDA
 
 abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
-  (void)device_id, (void)dtype, (void)roofs;
-  return abut_fail(ABUT_ERROR_DEVICE, "no CUDA: this build has no kernels for GPUs (docs/gpu.md)");
+  (void)dtype, (void)roofs;
+  return find(device_id);
 }
 
 #else
@@ -94,6 +101,7 @@ static abut_status measure(roof_run *r, gpu_roofs *roofs) {
 
 abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
   roof_run r = {0};
+  ABUT_TRY(find(device_id));
   abut_status status = roof_open(&r, device_id, dtype);
   if (status == ABUT_OK) status = measure(&r, roofs);
   roof_close(&r);
