@@ -3,8 +3,8 @@
 set -eu
 status=0
 folders=
-for folder in include src tests bench examples; do [ ! -d $folder ] || folders="$folders $folder"; done
-for file in $(find $folders -name '*.[ch]' -o -name '*.inl' -o -name '*.cu' -o -name '*.def'); do
+for folder in include src tests tools bench examples; do [ ! -d $folder ] || folders="$folders $folder"; done
+for file in $(find $folders -name '*.[ch]' -o -name '*.cc' -o -name '*.inl' -o -name '*.cu' -o -name '*.def'); do
   awk -v name="$(basename "$file")" '
     function fail(text) { print FILENAME ":" FNR ": " text; bad = 1 }
     FNR == 1 && index($0, "/* " name ": ") != 1 { fail("the first line is not \"/* " name ": role\"") }

@@ -54,6 +54,8 @@ struct CUgraphExec_st {
 struct CUevent_st {
   cudaStream_t stream; /* of the last record */
   int64_t wanted, done;
+  int timed;
+  int64_t time; /* of the last record (us) */
 };
 struct CUstream_st {
   node *queue[NODES]; /* work that has not run */
@@ -74,7 +76,7 @@ enum { STREAMS = 64 };
 static cudaStream_t streams[STREAMS];
 
 static fake_plan plan;
-static int64_t calls, live, allocations;
+static int64_t calls, live, allocations, ticks;
 static const char *failed = "";
 
 void fake_use(fake_plan next) {
@@ -142,6 +144,12 @@ cudaError_t cudaGetDeviceCount(int *count) {
   ENTER;
   *count = plan.no_devices ? 0 : 2;
   return plan.no_devices ? cudaErrorNoDevice : cudaSuccess;
+}
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
+  ENTER;
+  MUST(attribute == cudaDevAttrMultiProcessorCount && device >= 0 && device < 2, "attribute");
+  *value = 2;
+  return cudaSuccess;
 }
 cudaError_t cudaSetDevice(int device) {
   ENTER;
@@ -283,10 +291,29 @@ static void call_control(const node *n, int which) {
   if (which == CONTROL_gate) gate(to, n->generation, n->handle);
 }
 
+static int is_roof(const void *kernel) {
+  return kernel == cuda_roof(ABUT_F64) || kernel == cuda_roof(ABUT_F32);
+}
+/* Every block of the grid does the same: one will do. */
+static void run_roof(const node *n) {
+  void (*twin)(void *, int, int);
+  uint64_t before, after;
+  memcpy(&twin, &n->kernel, sizeof twin);
+  memcpy(&before, n->pointers[0], sizeof before);
+  for (unsigned i = 0; i < n->block.x; i++) twin(n->pointers[0], n->numbers[0], n->numbers[1]);
+  memcpy(&after, n->pointers[0], sizeof after);
+  MUST(before == after, "roof %d: numbers that are not what they must be", n->numbers[0]);
+}
+
 static void run_launch(const node *n) {
   int team = team_of(n->kernel), which = control_of(n->kernel);
   for (int i = 0; i < 3; i++)
     if (n->pointers[i]) device_memory(n->pointers[i]);
+  ticks += FAKE_LAUNCH_TICKS;
+  if (is_roof(n->kernel)) {
+    run_roof(n);
+    return;
+  }
   twin_block_size = n->block;
   for (unsigned b = 0; b < n->grid.x; b++) {
     twin_block = (struct dim3){b, 0, 0};
@@ -309,7 +336,10 @@ static void run_graph(const struct CUgraph_st *g);
 static void run_node(const node *n) {
   if (n->kind == NODE_LAUNCH) run_launch(n);
   if (n->kind == NODE_GRAPH) run_graph(n->graph);
-  if (n->kind == NODE_RECORD) n->event->done = n->count;
+  if (n->kind == NODE_RECORD) {
+    n->event->done = n->count;
+    n->event->time = ticks += FAKE_EVENT_TICKS;
+  }
   if (n->kind == NODE_COPY || n->kind == NODE_SET) check_range(n->pointers[0], n->bytes);
   if (n->kind == NODE_COPY) {
     check_range(n->pointers[1], n->bytes);
@@ -361,7 +391,8 @@ static cudaError_t put(cudaStream_t s, node n) {
     cudaGraph_t g = s->capture;
     MUST(g->count < NODES, "a graph of too many nodes");
     MUST(!g->count || s->last == g->nodes[g->count - 1], "does not follow the last node");
-    MUST(n.kind == NODE_LAUNCH || n.kind == NODE_COPY || n.kind == NODE_SET, "cannot be captured");
+    MUST(n.kind == NODE_LAUNCH || n.kind == NODE_COPY || n.kind == NODE_SET || n.kind == NODE_RECORD,
+         "cannot be captured");
     g->nodes[g->count++] = s->last = kept;
     return cudaSuccess;
   }
@@ -389,16 +420,26 @@ static void read_control(node *n, int which, void **args) {
   unsigned blocks = which == CONTROL_commit ? ((unsigned)n->numbers[0] * 32 + 63) / 64 : 1;
   MUST(n->grid.x == blocks && n->block.x == (which == CONTROL_commit ? 64 : 1), "geometry");
 }
+static void read_roof(node *n, void **args) {
+  n->pointers[0] = device_memory(*(void **)args[0]);
+  memcpy(&n->numbers[0], args[1], sizeof(int));
+  memcpy(&n->numbers[1], args[2], sizeof(int));
+  MUST(n->grid.x > 0 && n->block.x <= 64, "geometry");
+}
 
 cudaError_t cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 block, void **args,
                              size_t shared, cudaStream_t stream) {
   ENTER;
   int which = control_of(kernel), team = team_of(kernel);
   node n = {.kind = NODE_LAUNCH, .kernel = kernel, .grid = grid, .block = block};
-  MUST(which >= 0 || team, "an unknown kernel");
+  MUST(which >= 0 || team || is_roof(kernel), "an unknown kernel");
   MUST(shared == 0 && grid.y == 1 && grid.z == 1 && block.y == 1 && block.z == 1, "geometry");
   if (which >= 0) {
     read_control(&n, which, args);
+    return put(stream, n);
+  }
+  if (!team) {
+    read_roof(&n, args);
     return put(stream, n);
   }
   memcpy(&n.numbers[0], args[3], sizeof(int));
@@ -590,6 +631,13 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags) {
   live++;
   return cudaSuccess;
 }
+cudaError_t cudaEventCreate(cudaEvent_t *e) {
+  ENTER_UNSAFE;
+  *e = new_zeroed(sizeof **e);
+  (*e)->timed = 1;
+  live++;
+  return cudaSuccess;
+}
 cudaError_t cudaEventDestroy(cudaEvent_t e) {
   run_all();
   free(e);
@@ -598,8 +646,23 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   ENTER;
+  MUST(!s->capture, "an event that only orders a capture");
   e->stream = s;
   return put(s, (node){.kind = NODE_RECORD, .event = e, .count = ++e->wanted});
+}
+/* A node of the graph, which records the event whenever it runs. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t e, cudaStream_t s, unsigned flags) {
+  ENTER;
+  MUST(flags == cudaEventRecordExternal && s->capture && !s->to_graph, "flags %u", flags);
+  e->wanted = 1;
+  return put(s, (node){.kind = NODE_RECORD, .event = e, .count = 1});
+}
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to) {
+  ENTER;
+  MUST(from->timed && to->timed && to->time >= from->time, "an event without a time, or the wrong order");
+  MUST(from->wanted && from->done == from->wanted && to->done == to->wanted, "an event not recorded yet");
+  *ms = (float)(to->time - from->time) * 1e-3f;
+  return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {
   ENTER_UNSAFE;

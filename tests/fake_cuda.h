@@ -13,6 +13,9 @@ typedef struct fake_plan {
   int no_driver, no_devices, no_loops;
 } fake_plan;
 
+/* What a launch and an event take by the fake's clock (us). */
+enum { FAKE_LAUNCH_TICKS = 100, FAKE_EVENT_TICKS = 1 };
+
 /* Counts begin anew. */
 void fake_use(fake_plan plan);
 /* Calls so far, the name of the one that failed; objects that were made and not given back. */

@@ -4,6 +4,7 @@
 #include "cuda_memory.h"
 #include "fake_cuda.h"
 #include "outcome.h"
+#include "profile.h"
 #include "team_run.h"
 #include <stdio.h>
 #include <string.h>
@@ -120,6 +121,83 @@ TEST(state_is_one_wherever_it_is) {
   CHECK(fake_live_objects() == 0);
 }
 
+/* ---------------------------------------------------------------- time per stage */
+
+/* A recorded, kicked rollout; with a profile or without. */
+static void profiled_rollout(const scene *s, int capacity, stage_profile *profile, outcome *o) {
+  abut_options options = test_options(2);
+  options.device = ABUT_DEVICE_CUDA;
+  options.pair_capacity = capacity;
+  outcome_create(o, s, &options, 2);
+  abut_batch *b = batch_of(s, &options);
+  REQUIRE(b);
+  batch_profile(b, profile);
+  o->forward = abut_rollout(b, &o->r.args, &o->result, NULL, NULL);
+  batch_profile(b, NULL);
+  o->reverse = o->forward;
+  CHECK(o->forward == ABUT_OK);
+  abut_batch_destroy(b);
+}
+
+TEST(a_profile_changes_nothing_and_adds_up) {
+  scene s;
+  outcome plain, timed, grown;
+  stage_profile p = {.gap = 77}, again;
+  if (!scene_load("scenes/ant_box.abut", &s)) return;
+  fake_use((fake_plan){0});
+  team_use((team_plan){TEAM_FIBRES, 5, -1});
+  profiled_rollout(&s, 0, NULL, &plain);
+  int64_t idle = 0;
+  profiled_rollout(&s, 0, &p, &timed);
+  CHECK(same_outcome(&plain, &timed));
+  CHECK(plain.result.newton_iterations == timed.result.newton_iterations);
+  for (int i = 0; i < STAGE_COUNT; i++) {
+    idle += p.idle[i] > 0;
+    double one = 1e-6 * (FAKE_LAUNCH_TICKS + FAKE_EVENT_TICKS);
+    CHECK_REL(p.seconds[i], (double)p.launches[i] * one, 1e-6);
+    if (p.idle[i] > 0) CHECK_REL(p.idle[i], one, 1e-6);
+    CHECK((p.idle[i] > 0) == (p.launches[i] > 0 && i != STAGE_clear));
+  }
+  CHECK_REL(p.gap, 1e-6 * FAKE_EVENT_TICKS, 1e-6);
+  CHECK(p.launches[STAGE_clear] == 1 && p.launches[STAGE_fetch] >= 1 && p.launches[STAGE_back_load] == 0);
+  CHECK(p.launches[STAGE_evaluate_pairs] >= 4 && p.launches[STAGE_tried] == 2 * p.launches[STAGE_judge]);
+  CHECK(idle > 20);
+  profiled_rollout(&s, 1, &again, &grown); /* of the run that had room */
+  CHECK(grown.result.reruns > 0 && same_outcome(&grown, &plain));
+  CHECK(memcmp(&again, &p, sizeof p) == 0);
+  outcome *all[] = {&plain, &timed, &grown};
+  for (int i = 0; i < 3; i++) outcome_free(all[i]);
+  scene_free(&s);
+  CHECK(fake_live_objects() == 0);
+}
+
+TEST(roofs_are_measured) {
+  gpu_roofs none;
+  fake_use((fake_plan){.no_driver = 1});
+  CHECK_STATUS(gpu_measure(0, ABUT_F64, &none), ABUT_ERROR_DEVICE);
+  CHECK(strstr(abut_error_message(), "no CUDA driver"));
+  for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
+    gpu_roofs r = {0};
+    fake_use((fake_plan){0});
+    CHECK_STATUS(gpu_measure(1, dtype, &r), ABUT_OK);
+    CHECK(fake_live_objects() == 0);
+    int64_t calls = fake_calls();
+    /* 2 processors, 64 blocks of 64 threads each, 8 chains: in the fake's 101 us, and 1 us for a copy */
+    CHECK_REL(r.fma, 2.0 * 64 * 64 * 8 * 8192 / 101e-6, 1e-5);
+    CHECK_REL(r.division, r.fma / 8, 1e-5);
+    CHECK_REL(r.root, r.fma / 8, 1e-5);
+    CHECK_REL(r.memory, 0x1p30 / 8 / 1e-6, 1e-5);
+    for (int64_t i = 1; i <= calls; i += i < 10 ? 1 : 37) {
+      fake_use((fake_plan){.fail_at = i});
+      abut_status status = gpu_measure(0, dtype, &r);
+      if (status == ABUT_OK && !strstr(fake_failed_call(), "Destroy") && !strstr(fake_failed_call(), "Free"))
+        test_fail(__FILE__, __LINE__, "call %lld (%s) failed and nobody said so", (long long)i,
+                  fake_failed_call());
+      CHECK(fake_live_objects() == 0);
+    }
+  }
+}
+
 /* ---------------------------------------------------------------- failures */
 
 static abut_status create_with(const scene *s, fake_plan plan, int32_t device_id, int64_t nenv) {
@@ -197,6 +275,38 @@ TEST(each_failing_call_is_reported_and_leaks_nothing) {
                   fake_failed_call());
     }
   }
+  scene_free(&s);
+}
+
+TEST(each_failing_call_of_a_profile_is_reported) {
+  scene s;
+  outcome o;
+  stage_profile profile;
+  abut_options options = test_options(1);
+  if (!scene_load("scenes/incline.abut", &s)) return;
+  options.device = ABUT_DEVICE_CUDA;
+  outcome_create(&o, &s, &options, 1);
+  int64_t calls = 1;
+  for (int64_t i = 0; i <= calls; i += i == 0 ? 1 : test_quick() ? 17 : 3) {
+    abut_batch *b;
+    fake_use((fake_plan){0});
+    if (!(b = batch_of(&s, &options))) return;
+    fake_use((fake_plan){.fail_at = i});
+    batch_profile(b, &profile);
+    abut_status status = abut_rollout(b, &o.r.args, NULL, NULL, NULL);
+    if (i == 0) calls = fake_calls();
+    CHECK(i > 0 || (status == ABUT_OK && calls > 300));
+    if (i > 0 && status == ABUT_OK && !strstr(fake_failed_call(), "Destroy"))
+      test_fail(__FILE__, __LINE__, "call %lld (%s) failed and nobody said so", (long long)i,
+                fake_failed_call());
+    if (status != ABUT_OK) { /* whoever asks for no profile learns it too */
+      batch_profile(b, NULL);
+      CHECK_STATUS(abut_rollout(b, &o.r.args, NULL, NULL, NULL), ABUT_ERROR_DEVICE);
+    }
+    abut_batch_destroy(b);
+    CHECK(fake_live_objects() == 0);
+  }
+  outcome_free(&o);
   scene_free(&s);
 }
 

@@ -3,26 +3,14 @@
  * Step lines run 1,024 environments through the public API. A scene first settles for 2 s, then runs 50 steps
  * in its regime; from a snapshot of that moment the same 50 steps are timed five times, and the median
  * counts. On a GPU they are run with 1 to 65,536 environments, and end in .cuda.n<envs>. */
-#include "array.h"
+#include "bench.h"
 #include "bench_fma.h"
-#include "ctrl.h"
 #include "host/bench_plane.h"
-#include "job.h"
-#include "json.h"
-#include "progress.h"
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { ENVIRONMENTS = 1024, /* on the CPU */ STEPS = 50, REPETITIONS = 5, NAME_SIZE = 96 };
-static const double TIMESTEP = 0.01, SETTLE_TIME = 2.0, FRICTION = 0.5; /* s, s, - */
-
-typedef struct regime {
-  const char *scene, *name;
-  double kick; /* m/s, rad/s: uniform noise on every velocity at every step */
-  int random;  /* actuators follow uniform random controls */
-} regime;
+enum { ENVIRONMENTS = 1024, /* on the CPU */ STEPS = BENCH_STEPS, REPETITIONS = 5 };
 
 static const regime step_lines[] = {
     {"stack5", "rest", 0, 0},         {"stack5", "kicked", 0.05, 0}, {"stack5", "hard", 0.1, 0},
@@ -36,27 +24,9 @@ static const char calibration[] = "calibration.fma.f32";
 
 static const int64_t sweep[] = {1, 256, 1024, 2048, 8192, 65536};
 
-typedef struct bench {
-  const cli_options *options;
-  int calibrated;
-  int64_t envs;
-  char suffix[32]; /* of the names of lines */
-  json_writer json;
-  progress bar;
-} bench;
-
-/* A scene that has reached its regime. */
-typedef struct fixture {
-  job job;
-  const regime *regime;
-  array ctrl; /* [N, STEPS, nu] or [1, 1, nu] */
-  abut_snapshot *snapshot;
-  progress *bar;
-} fixture;
-
 /* --------------------------------------------------------------------------------------------- lines */
 
-static void print_line(bench *out, const char *name, double value, const char *unit) {
+void bench_line(bench *out, const char *name, double value, const char *unit) {
   progress_end(&out->bar);
   if (out->options->json) {
     emit_open(&out->json, NULL, '{');
@@ -75,11 +45,10 @@ static void calibrate(bench *out) {
   if (out->calibrated) return;
   out->calibrated = 1;
   if (out->options->json) emit_open(&out->json, NULL, '[');
-  print_line(out, calibration, bench_fma(), "GFLOP/s");
+  bench_line(out, calibration, bench_fma(), "GFLOP/s");
 }
 
-/* Whether the filter takes a line, about to be measured. */
-static int wanted(bench *in, const char *name) {
+int bench_wanted(bench *in, const char *name) {
   if (fnmatch(in->options->filter, name, 0) != 0) return 0;
   calibrate(in);
   return 1;
@@ -95,104 +64,15 @@ static double median(double values[REPETITIONS]) {
   return values[REPETITIONS / 2];
 }
 
-/* ------------------------------------------------------------------------------------------ fixtures */
-
-/* The compiled scene where there is one: it loads without MuJoCo. */
-static void scene_path(const bench *in, const char *scene, char path[512]) {
-  snprintf(path, 512, "%s/%s.abut", in->options->scenes, scene);
-  if (access(path, R_OK)) snprintf(path, 512, "%s/%s.xml", in->options->scenes, scene);
-}
-
-static abut_options step_options(const bench *in, int threads) {
-  abut_options out = abut_default_options();
-  out.device = in->options->device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
-  out.nenv = in->envs;
-  out.threads = threads;
-  out.dtype = in->options->dtype;
-  out.timestep = TIMESTEP;
-  out.friction = FRICTION;
-  return out;
-}
-
-static int run_steps(fixture *in, int record, abut_rollout_result *result) {
-  abut_rollout_args args = abut_default_rollout_args();
-  args.nstep = STEPS;
-  args.record = record;
-  args.ctrl = array_tensor(&in->ctrl);
-  args.kick = in->regime->kick;
-  args.kick_seed = 1;
-  if (abut_rollout(in->job.batch, &args, result, progress_report, in->bar) != ABUT_OK)
-    return cli_library_error();
-  return progress_interrupted() ? cli_error("interrupted") : CLI_OK;
-}
-
-/* Settles one copy, at rest every other would do the same, and gives its state to all. */
-static int settle(fixture *out, const abut_options *options) {
-  array qpos = {0}, qvel = {0};
-  abut_options single = *options;
-  abut_batch *batch = NULL;
-  abut_rollout_args args = abut_default_rollout_args();
-  args.nstep = (int64_t)(SETTLE_TIME / TIMESTEP + 0.5);
-  single.nenv = 1;
-  single.device = ABUT_DEVICE_CPU;
-  int code = array_create(&qpos, "qpos", options->dtype, 2, (int64_t[]){1, out->job.sizes.nq});
-  if (code == CLI_OK)
-    code = array_create(&qvel, "qvel", options->dtype, 2, (int64_t[]){1, out->job.sizes.nv});
-  if (code == CLI_OK && (abut_batch_create(out->job.model, &single, &batch) != ABUT_OK ||
-                         abut_rollout(batch, &args, NULL, progress_report, out->bar) != ABUT_OK ||
-                         abut_batch_get_state(batch, NULL, &qpos.tensor, &qvel.tensor) != ABUT_OK ||
-                         abut_batch_set_state(out->job.batch, NULL, &qpos.tensor, &qvel.tensor) != ABUT_OK))
-    code = cli_library_error();
-  abut_batch_destroy(batch);
-  array_destroy(&qpos);
-  array_destroy(&qvel);
-  return code;
-}
-
-static int make_ctrl(fixture *out, int64_t envs) {
-  ctrl controls;
-  const char *source = out->regime->random ? "random" : "zero";
-  int code = ctrl_open(&controls, out->job.model, source, 1, envs, STEPS);
-  if (code == CLI_OK && controls.nu)
-    code = array_create(&out->ctrl, "controls", out->job.options.dtype, 3,
-                        (int64_t[]){controls.envs, controls.steps, controls.nu});
-  if (code == CLI_OK && controls.nu) ctrl_fill(&controls, 0, &out->ctrl);
-  ctrl_close(&controls);
-  return code;
-}
-
-static int fixture_open(fixture *out, bench *in, const regime *chosen, int threads, int64_t recorded) {
-  char path[512];
-  abut_options options = step_options(in, threads);
-  scene_path(in, chosen->scene, path);
-  memset(out, 0, sizeof *out);
-  out->regime = chosen;
-  out->bar = &in->bar;
-  int code = job_load(&out->job, path, in->options);
-  if (code == CLI_OK) code = job_create(&out->job, &options, recorded, 0);
-  if (code == CLI_OK) code = settle(out, &options);
-  if (code == CLI_OK) code = make_ctrl(out, in->envs);
-  if (code == CLI_OK) code = run_steps(out, 0, NULL);
-  if (code == CLI_OK && abut_batch_snapshot(out->job.batch, &out->snapshot) != ABUT_OK)
-    code = cli_library_error();
-  return code;
-}
-
-static void fixture_close(fixture *out) {
-  abut_snapshot_destroy(out->snapshot);
-  array_destroy(&out->ctrl);
-  job_close(&out->job);
-}
-
 /* ---------------------------------------------------------------------------------------- step lines */
 
 /* Seconds of the fixture's steps, from its snapshot: median. */
 static int time_steps(fixture *in, double *seconds, abut_rollout_result *result) {
   double times[REPETITIONS];
   for (int i = 0; i < REPETITIONS; i++) {
-    if (abut_batch_restore(in->job.batch, in->snapshot) != ABUT_OK) return cli_library_error();
+    int code = fixture_restore(in);
     double start = cli_now();
-    int code = run_steps(in, 0, result);
+    if (code == CLI_OK) code = fixture_run(in, 0, result);
     if (code != CLI_OK) return code;
     times[i] = cli_now() - start;
   }
@@ -205,21 +85,21 @@ static int run_step_line(bench *in, const regime *line) {
   snprintf(name, sizeof name, "step.%s.%s.%s%s", line->scene, line->name,
            cli_choice("dtype", in->options->dtype), in->suffix);
   snprintf(unconverged, sizeof unconverged, "unconverged.%s", name);
-  if (!wanted(in, name) && !wanted(in, unconverged)) return CLI_OK;
+  if (!bench_wanted(in, name) && !bench_wanted(in, unconverged)) return CLI_OK;
   fixture at;
   abut_rollout_result result = {0};
   double seconds = 0;
-  int code = fixture_open(&at, in, line, 1, 1);
+  int code = fixture_open(&at, in->options, line, in->envs, 1, 1, &in->bar);
   if (code == CLI_OK) code = time_steps(&at, &seconds, &result);
   if (code == CLI_OK) {
     const double env_steps = (double)in->envs * STEPS;
-    print_line(in, name, env_steps / seconds, "env-steps/s");
+    bench_line(in, name, env_steps / seconds, "env-steps/s");
     if (in->suffix[0]) {
       char batched[NAME_SIZE + 16];
       snprintf(batched, sizeof batched, "batched.%s", name);
-      print_line(in, batched, 1e3 * seconds / STEPS, "ms/step");
+      bench_line(in, batched, 1e3 * seconds / STEPS, "ms/step");
     }
-    print_line(in, unconverged, (double)result.unconverged_steps / env_steps, "1");
+    bench_line(in, unconverged, (double)result.unconverged_steps / env_steps, "1");
   }
   fixture_close(&at);
   return code;
@@ -230,9 +110,9 @@ static int time_ratio(fixture *in, const array *cotangent, array *gradient, doub
   abut_vjp_args args = abut_default_vjp_args();
   args.qvel = &cotangent->tensor;
   args.qvel0 = &gradient->tensor;
-  if (abut_batch_restore(in->job.batch, in->snapshot) != ABUT_OK) return cli_library_error();
+  int code = fixture_restore(in);
   double start = cli_now();
-  int code = run_steps(in, 1, NULL);
+  if (code == CLI_OK) code = fixture_run(in, 1, NULL);
   double middle = cli_now();
   if (code == CLI_OK && abut_rollout_vjp(in->job.batch, &args, progress_report, in->bar) != ABUT_OK)
     code = cli_library_error();
@@ -243,11 +123,11 @@ static int time_ratio(fixture *in, const array *cotangent, array *gradient, doub
 static int run_reverse_line(bench *in, const regime *line) {
   char name[NAME_SIZE];
   snprintf(name, sizeof name, "reverse_over_forward.%s.%s%s", line->scene, line->name, in->suffix);
-  if (!wanted(in, name)) return CLI_OK;
+  if (!bench_wanted(in, name)) return CLI_OK;
   fixture at;
   array cotangent = {0}, gradient = {0};
   double ratios[REPETITIONS] = {0};
-  int code = fixture_open(&at, in, line, 1, STEPS);
+  int code = fixture_open(&at, in->options, line, in->envs, 1, STEPS, &in->bar);
   int64_t nv = at.job.sizes.nv;
   if (code == CLI_OK)
     code =
@@ -262,7 +142,7 @@ static int run_reverse_line(bench *in, const regime *line) {
     code = time_ratio(&at, &cotangent, &gradient, &ratio);
     if (i >= 0) ratios[i] = ratio;
   }
-  if (code == CLI_OK) print_line(in, name, median(ratios), "1");
+  if (code == CLI_OK) bench_line(in, name, median(ratios), "1");
   array_destroy(&cotangent);
   array_destroy(&gradient);
   fixture_close(&at);
@@ -272,30 +152,30 @@ static int run_reverse_line(bench *in, const regime *line) {
 static int run_memory_line(bench *in) {
   char path[512], name[NAME_SIZE];
   snprintf(name, sizeof name, "bytes_per_env.ant_box%s", in->suffix);
-  if (!wanted(in, name)) return CLI_OK;
+  if (!bench_wanted(in, name)) return CLI_OK;
   job work;
   int64_t bytes, total;
-  abut_options options = step_options(in, 1);
-  scene_path(in, "ant_box", path);
+  abut_options options = scene_options(in->options, in->envs, 1);
+  scene_path(in->options, "ant_box", path);
   int code = job_load(&work, path, in->options);
   if (code == CLI_OK && abut_batch_memory(work.model, &options, 1, &bytes, &total) != ABUT_OK)
     code = cli_library_error();
-  if (code == CLI_OK) print_line(in, name, (double)bytes, "B");
+  if (code == CLI_OK) bench_line(in, name, (double)bytes, "B");
   job_close(&work);
   return code;
 }
 
 static int run_scaling_line(bench *in) {
-  if (!wanted(in, "threads2_over_1.ant_box")) return CLI_OK;
+  if (!bench_wanted(in, "threads2_over_1.ant_box")) return CLI_OK;
   double seconds[2] = {0};
   for (int i = 0; i < 2; i++) {
     fixture at;
-    int code = fixture_open(&at, in, &scaling_line, i + 1, 1);
+    int code = fixture_open(&at, in->options, &scaling_line, in->envs, i + 1, 1, &in->bar);
     if (code == CLI_OK) code = time_steps(&at, &seconds[i], NULL);
     fixture_close(&at);
     if (code != CLI_OK) return code;
   }
-  print_line(in, "threads2_over_1.ant_box", seconds[0] / seconds[1], "1");
+  bench_line(in, "threads2_over_1.ant_box", seconds[0] / seconds[1], "1");
   return CLI_OK;
 }
 
@@ -309,8 +189,8 @@ static void run_plane_lines(bench *in) {
                {"plane.warm.f32", "warm", ABUT_F32},
                {"plane.cold.f64", "cold", ABUT_F64}};
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-    if (wanted(in, lines[i].name))
-      print_line(in, lines[i].name, abut_bench_plane(lines[i].which, lines[i].dtype), "ns");
+    if (bench_wanted(in, lines[i].name))
+      bench_line(in, lines[i].name, abut_bench_plane(lines[i].which, lines[i].dtype), "ns");
 }
 
 /* Lines whose number of environments is in->envs. */
@@ -324,11 +204,12 @@ static int run_batch_lines(bench *in) {
 }
 
 static int run_gpu_lines(bench *in) {
-  int code = CLI_OK;
+  int code = bench_roof_lines(in);
   for (size_t i = 0; code == CLI_OK && i < sizeof sweep / sizeof *sweep; i++) {
     in->envs = sweep[i];
     snprintf(in->suffix, sizeof in->suffix, ".cuda.n%lld", (long long)in->envs);
     code = run_batch_lines(in);
+    if (code == CLI_OK) code = bench_kernel_lines(in);
   }
   return code;
 }
@@ -337,7 +218,7 @@ int cli_bench(const cli_options *options) {
   bench run = {.options = options, .envs = ENVIRONMENTS, .json = {.stream = stdout}};
   int code = CLI_OK;
   progress_begin(&run.bar, "bench");
-  wanted(&run, calibration);
+  bench_wanted(&run, calibration);
   if (options->device == ABUT_DEVICE_CUDA) {
     code = run_gpu_lines(&run);
   } else {

@@ -26,7 +26,7 @@ const backend backend_cuda = {.find = cuda_find};
 #include <string.h>
 #include <time.h>
 
-enum { ROUNDS = 8, SEARCHES = 2, BLOCK = 64, LOOPS_SINCE = 12040 /* version of the driver */ };
+enum { LOOPS_SINCE = 12040 /* version of the driver */ };
 /* From here on a batch has threads enough without teams. */
 enum { TEAM_LIMIT = 16384 };
 /* A transfer of that length takes much longer than it takes to ask for it. */
@@ -62,7 +62,6 @@ static const abut_kernels *cuda_kernels(const abut_options *o) {
 
 /* ---------------------------------------------------------------- graphs */
 
-/* Keeps the first failure. */
 abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what) {
   if (c->lost != ABUT_OK) return abut_fail(c->lost, "%s", c->why);
   if (code == cudaSuccess) return ABUT_OK;
@@ -73,17 +72,23 @@ abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what) {
   snprintf(c->why, sizeof c->why, "the batch is lost: %s: %s", what, cudaGetErrorString(code));
   return failed;
 }
+
 static int team_of(const abut_batch *b) {
   return b->options.team ? b->options.team : b->options.nenv < TEAM_LIMIT ? 32 : 1;
 }
 
-static abut_status launch_list(abut_batch *b, stage_list list, cudaStream_t s) {
+abut_status cuda_launch_stage(abut_batch *b, stage_id stage, cudaStream_t s) {
   cuda_device *c = b->cuda;
   int num = (int)b->options.nenv, team = team_of(b);
   const void *const *stages = cuda_stages(b->options.dtype, team);
   void *args[] = {&c->at.params, &c->at.groups, &c->at.io, &num};
   dim3 grid = {(unsigned)(((int64_t)num * team + BLOCK - 1) / BLOCK), 1, 1}, block = {BLOCK, 1, 1};
-  for (int i = 0; i < list.count; i++) CK(cudaLaunchKernel(stages[list.stages[i]], grid, block, args, 0, s));
+  CK(cudaLaunchKernel(stages[stage], grid, block, args, 0, s));
+  return ABUT_OK;
+}
+
+static abut_status launch_list(abut_batch *b, stage_list list, cudaStream_t s) {
+  for (int i = 0; i < list.count; i++) ABUT_TRY(cuda_launch_stage(b, list.stages[i], s));
   return ABUT_OK;
 }
 
@@ -213,16 +218,16 @@ abut_status cuda_whole(abut_batch *b, const program *p, graph **g) {
   *g = &graphs_of(b->cuda, p)->whole;
   return (*g)->run ? ABUT_OK : build(b, p, WHOLE, *g);
 }
-static void graph_free(graph *g) {
+void cuda_graph_free(graph *g) {
   if (g->run) cudaGraphExecDestroy(g->run);
   if (g->graph) cudaGraphDestroy(g->graph);
   *g = (graph){0};
 }
 static void graphs_free(program_graphs *p) {
-  graph_free(&p->whole);
-  graph_free(&p->clear);
-  graph_free(&p->start);
-  graph_free(&p->rounds);
+  cuda_graph_free(&p->whole);
+  cuda_graph_free(&p->clear);
+  cuda_graph_free(&p->start);
+  cuda_graph_free(&p->rounds);
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -391,24 +396,40 @@ static abut_status run_loops(abut_batch *b, const program *p, program_io *io, pr
   return read_counters(c, io);
 }
 
-/* The host decides on each repetition. */
-static abut_status run_unrolled(abut_batch *b, const program *p, program_io *io, program_report report) {
+abut_status cuda_repeat(abut_batch *b, program_io *io, program_report report, cuda_part run, void *arg) {
   cuda_device *c = b->cuda;
-  program_graphs *g = graphs_of(c, p);
-  if (!g->clear.run) ABUT_TRY(build(b, p, AGAIN_CLEAR, &g->clear));
-  if (!g->start.run) ABUT_TRY(build(b, p, AGAIN_START, &g->start));
-  if (!g->rounds.run) ABUT_TRY(build(b, p, AGAIN_STEP, &g->rounds));
-  CK(cudaGraphLaunch(g->clear.run, c->stream));
+  ABUT_TRY(run(b, arg, AGAIN_CLEAR));
   while (io->opened < io->nenv && !io->need && !io->stop) {
-    CK(cudaGraphLaunch(g->start.run, c->stream));
+    ABUT_TRY(run(b, arg, AGAIN_START));
     ABUT_TRY(read_counters(c, io));
   }
   while (io->finished < io->nenv && !io->need && !io->stop) {
-    CK(cudaGraphLaunch(g->rounds.run, c->stream));
+    ABUT_TRY(run(b, arg, AGAIN_STEP));
     ABUT_TRY(read_counters(c, io));
     if (report.progress && program_reports(report, io, io->steps)) io->stop = io->finished < io->nenv;
   }
   return launch_commit(b, c->stream);
+}
+
+static abut_status launch_part(abut_batch *b, void *arg, int part) {
+  cuda_device *c = b->cuda;
+  program_graphs *g = arg;
+  const graph *chosen = part == AGAIN_CLEAR ? &g->clear : part == AGAIN_START ? &g->start : &g->rounds;
+  CK(cudaGraphLaunch(chosen->run, c->stream));
+  return ABUT_OK;
+}
+
+static abut_status run_unrolled(abut_batch *b, const program *p, program_io *io, program_report report) {
+  program_graphs *g = graphs_of(b->cuda, p);
+  if (!g->clear.run) ABUT_TRY(build(b, p, AGAIN_CLEAR, &g->clear));
+  if (!g->start.run) ABUT_TRY(build(b, p, AGAIN_START, &g->start));
+  if (!g->rounds.run) ABUT_TRY(build(b, p, AGAIN_STEP, &g->rounds));
+  return cuda_repeat(b, io, report, launch_part, g);
+}
+
+static abut_status run_program(abut_batch *b, const program *p, program_io *io, program_report report) {
+  if (b->profile) return cuda_run_profiled(b, p, io, report);
+  return b->cuda->loops ? run_loops(b, p, io, report) : run_unrolled(b, p, io, report);
 }
 
 static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, const caller_array *arrays,
@@ -417,7 +438,7 @@ static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, con
   ABUT_TRY(cuda_use(b));
   ABUT_TRY(cuda_stage(c, arrays, count));
   ABUT_TRY(cuda_begin(b, p, io, c->stream));
-  abut_status status = c->loops ? run_loops(b, p, io, report) : run_unrolled(b, p, io, report);
+  abut_status status = run_program(b, p, io, report);
   abut_status copied = cuda_unstage(c, arrays, count, status == ABUT_OK && !io->need && !io->stop);
   return status != ABUT_OK ? status : copied;
 }

@@ -296,7 +296,7 @@ abut_status batch_grow(abut_batch *b, int32_t need) {
 abut_status batch_grow_far(abut_batch *b, int64_t need) {
   if (need > INT32_MAX / 2)
     return abut_fail(ABUT_ERROR_MEMORY, "long-range lists of %lld entries are too long", (long long)need);
-  ABUT_TRY(b->backend->fetch(b, 1));
+  ABUT_TRY(b->backend->fetch(b));
   b->backend->close(b);
   b->far = need > b->far ? (int32_t)need : b->far;
   return b->backend->open(b);

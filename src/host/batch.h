@@ -26,7 +26,8 @@ struct abut_batch {
   batch_state state, next;
   parameter_array parameters[PARAM_COUNT];
   const struct backend *backend;
-  struct cuda_device *cuda; /* backend_cuda.c; NULL on the CPU */
+  struct cuda_device *cuda;      /* backend_cuda.c; NULL on the CPU */
+  struct stage_profile *profile; /* profile.h; NULL: nobody asks */
   abut_tape tape;
   int32_t tape_valid;
 };

@@ -1,11 +1,13 @@
 /* cuda_device.h: what the CUDA backend keeps of a batch, for the files it consists of: backend_cuda.c
  * (device, graphs, memory, programs that the host waits for), cuda_stream.c (enqueued ones), cuda_copy.c
- * (copies). */
+ * (copies), cuda_profile.c (programs timed stage by stage). */
 #ifndef ABUT_CUDA_DEVICE_H
 #define ABUT_CUDA_DEVICE_H
 #include "backend.h"
 #include "cuda_memory.h"
 #include "status.h"
+
+enum { ROUNDS = 8, SEARCHES = 2, BLOCK = 64 };
 
 typedef struct graph {
   cudaGraph_t graph;
@@ -54,11 +56,17 @@ abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what);
 
 /* Makes the batch's device the current one. */
 abut_status cuda_use(const abut_batch *b);
+abut_status cuda_launch_stage(abut_batch *b, stage_id stage, cudaStream_t s);
+void cuda_graph_free(graph *g);
 /* Sets io for the kernels: where state, parameters and counters lie. */
 abut_status cuda_begin(abut_batch *b, const program *p, const program_io *io, cudaStream_t s);
 /* Launches the whole program, or captures it: loops and all. */
 abut_status cuda_emit(abut_batch *b, const program *p, cudaStream_t s);
 abut_status cuda_whole(abut_batch *b, const program *p, graph **g);
+/* Runs a program by its parts AGAIN_*: the host decides on each repetition. A step part is any number of
+ * rounds. */
+typedef abut_status (*cuda_part)(abut_batch *b, void *arg, int part);
+abut_status cuda_repeat(abut_batch *b, program_io *io, program_report report, cuda_part run, void *arg);
 /* A conditional node behind what s has captured, and the graph that it runs. launch puts the kernel that
  * first decides on s. */
 typedef abut_status (*decide_launch)(cuda_device *c, int which, cudaGraphConditionalHandle handle,
@@ -76,6 +84,9 @@ abut_status cuda_push(abut_batch *b);
 abut_status cuda_fetch(abut_batch *b);
 abut_status cuda_stage(cuda_device *c, const caller_array *arrays, int count);
 abut_status cuda_unstage(cuda_device *c, const caller_array *arrays, int count, int wanted);
+
+/* cuda_profile.c: into b->profile */
+abut_status cuda_run_profiled(abut_batch *b, const program *p, program_io *io, program_report report);
 
 /* cuda_stream.c */
 abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io);

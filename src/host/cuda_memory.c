@@ -170,12 +170,16 @@ void cuda_state_copies(const abut_batch *b, const batch_state *d, state_copy cop
 extern const void *const abut_stages_f64_team1[], *const abut_stages_f64_team32[];
 extern const void *const abut_stages_f32_team1[], *const abut_stages_f32_team32[];
 extern const void *const abut_controls[CONTROL_COUNT];
+extern const void *const abut_roof_kernel_f64_team1, *const abut_roof_kernel_f32_team1;
 
 const void *const *cuda_stages(int32_t dtype, int team) {
   if (dtype == ABUT_F64) return team == 1 ? abut_stages_f64_team1 : abut_stages_f64_team32;
   return team == 1 ? abut_stages_f32_team1 : abut_stages_f32_team32;
 }
 const void *cuda_control(control_id which) { return abut_controls[which]; }
+const void *cuda_roof(int32_t dtype) {
+  return dtype == ABUT_F64 ? abut_roof_kernel_f64_team1 : abut_roof_kernel_f32_team1;
+}
 
 #else
 typedef int cuda_memory_is_empty; /* ISO C wants one declaration */

@@ -51,6 +51,8 @@ typedef enum control_id {
   CONTROL_COUNT
 } control_id;
 const void *cuda_control(control_id which);
+/* The kernel that does nothing but one operation (kernels/roof.inl). */
+const void *cuda_roof(int32_t dtype);
 
 /* For tests: the host repeats rounds instead of the device; pinned buffers of so many bytes. */
 void cuda_unroll(abut_batch *b);

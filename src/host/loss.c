@@ -104,9 +104,9 @@ abut_status abut_problem_terms(const abut_batch *b, const abut_problem *p, const
           m = xpos->ndim == 4 && xpos->shape ? xpos->shape[1] : 1;
   if (m < 1) return abut_fail(ABUT_ERROR_ARGUMENT, "xpos: has %lld moments, needs 1 or more", (long long)m);
   int64_t shape_x[] = {n, m, nbody, 3}, shape_r[] = {n, m, nbody, 4}, shape_t[] = {n, m};
-  ABUT_TRY(tensor_check("xpos", xpos, b->options.dtype, 'r', 4, shape_x, NULL));
-  ABUT_TRY(tensor_check("xquat", xquat, b->options.dtype, 'r', 4, shape_r, NULL));
-  ABUT_TRY(tensor_check("terms", terms, b->options.dtype, 'r', 2, shape_t, NULL));
+  ABUT_TRY(tensor_check_host("xpos", xpos, &b->options, 'r', 4, shape_x));
+  ABUT_TRY(tensor_check_host("xquat", xquat, &b->options, 'r', 4, shape_r));
+  ABUT_TRY(tensor_check_host("terms", terms, &b->options, 'r', 2, shape_t));
   loss_poses all = {tensor_data(xpos), tensor_data(xquat)}; /* environments follow each other like moments */
   for (int64_t i = 0; i < n * m; i++) elem_put(b, tensor_data(terms), i, loss_terms(b, p, all, i));
   return ABUT_OK;

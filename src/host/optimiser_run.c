@@ -71,10 +71,10 @@ abut_status optimiser_forward(abut_optimiser *o, const double *value, const abut
   run.ctrl = m->nu ? &ctrl : NULL;
   run.kick = 0;
   /* outputs that are wanted by both are written to ours and copied, so that a bad one is refused first */
-  ABUT_TRY(tensor_check("xpos", args->xpos, o->batch->options.dtype, 'r', 4, shape_x, NULL));
-  ABUT_TRY(tensor_check("xquat", args->xquat, o->batch->options.dtype, 'r', 4, shape_r, NULL));
-  ABUT_TRY(tensor_check("status", args->status, o->batch->options.dtype, 'u', 1, shape_n, NULL));
-  ABUT_TRY(tensor_check("ctrl", args->ctrl, o->batch->options.dtype, 'r', 3, shape_u, NULL));
+  ABUT_TRY(tensor_check_host("xpos", args->xpos, &o->batch->options, 'r', 4, shape_x));
+  ABUT_TRY(tensor_check_host("xquat", args->xquat, &o->batch->options, 'r', 4, shape_r));
+  ABUT_TRY(tensor_check_host("status", args->status, &o->batch->options, 'u', 1, shape_n));
+  ABUT_TRY(tensor_check_host("ctrl", args->ctrl, &o->batch->options, 'r', 3, shape_u));
   run.xpos = &xpos;
   run.xquat = &xquat;
   run.status = &status;

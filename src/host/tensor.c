@@ -70,6 +70,14 @@ abut_status tensor_check(const char *name, const abut_tensor *t, const abut_opti
   return ABUT_OK;
 }
 
+abut_status tensor_check_host(const char *name, const abut_tensor *t, const abut_options *batch, char code,
+                              int32_t ndim, const int64_t *shape) {
+  ABUT_TRY(tensor_check(name, t, batch, code, ndim, shape, NULL));
+  if (t && tensor_on_gpu(t))
+    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies in device memory, is needed in host memory", name);
+  return ABUT_OK;
+}
+
 abut_status tensors_check(const caller_array *list, int count, const abut_options *batch, int enqueue) {
   for (int i = 0; i < count; i++) {
     const caller_array *a = &list[i];

@@ -11,6 +11,10 @@ enum { TENSOR_CPU = 1, TENSOR_CUDA = 2, TENSOR_CUDA_HOST = 3 };
 abut_status tensor_check(const char *name, const abut_tensor *t, const abut_options *batch, char code,
                          int32_t ndim, const int64_t *shape, const int64_t *broadcast);
 
+/* The same for one that the host itself reads or writes: not on a GPU. */
+abut_status tensor_check_host(const char *name, const abut_tensor *t, const abut_options *batch, char code,
+                              int32_t ndim, const int64_t *shape);
+
 /* First byte of its data; NULL for NULL. */
 static inline char *tensor_data(const abut_tensor *t) { return t ? (char *)t->data + t->byte_offset : NULL; }
 static inline int tensor_on_gpu(const abut_tensor *t) { return t->device.device_type == TENSOR_CUDA; }

@@ -50,12 +50,12 @@ abut_status worker_create(abut_batch *b, worker *w) {
   far_bytes f = far_bytes_of(b);
   g->far_capacity = b->far;
   g->far = calloc(1, f.states + 1);
-  g->far_entry = calloc(1, f.entries + 1);
+  g->far_pairs = calloc(1, f.entries + 1);
   g->far_plane = aligned_zero(f.planes);
   g->far_rows = aligned_zero(f.rows);
   g->envelope = calloc((size_t)b->model->nv + 1, sizeof *g->envelope);
   if (!g->work || !g->slots || !g->order || !g->slot_pair || !g->slot_on || !g->slot_new || !g->pair_slot ||
-      !g->pair_want || !g->envelope || !g->far || !g->far_entry || !g->far_plane || !g->far_rows) {
+      !g->pair_want || !g->envelope || !g->far || !g->far_pairs || !g->far_plane || !g->far_rows) {
     worker_destroy(w);
     return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d contact slots", b->nslot);
   }
@@ -74,7 +74,7 @@ void worker_destroy(worker *w) {
   free(g->pair_want);
   free(g->envelope);
   free(g->far);
-  free(g->far_entry);
+  free(g->far_pairs);
   free(g->far_plane);
   free(g->far_rows);
   memset(w, 0, sizeof *w);

@@ -14,6 +14,7 @@
 #endif
 #include <math.h>
 #include "kernels.inl"
+#include "roof.inl"
 
 #define NAME__(name, bits, team) abut_##name##_f##bits##_team##team
 #define NAME_(name, bits, team) NAME__(name, bits, team)
@@ -49,6 +50,11 @@ LINKAGE const void *const NAME(stages)[STAGE_COUNT] = {
 #define DECIDE(name) (const void *)NAME(stage_##name),
 #include "stages.def"
 };
+
+#if ABUT_TEAM == 1
+GLOBAL(roof)(elem *out, int which, int rounds) { roof(out, which, rounds); }
+LINKAGE const void *const NAME(roof_kernel) = (const void *)NAME(roof);
+#endif
 
 #if ABUT_REAL == 64 && ABUT_TEAM == 1 /* one suffices */
 GLOBAL(again)(const program_io *io, int which, cudaGraphConditionalHandle loop) {

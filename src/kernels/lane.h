@@ -40,7 +40,11 @@ typedef float elem;
 
 #if ABUT_LANES == 1 /* ------------------------------------------- one environment: GPU thread, reference */
 
+#ifdef ABUT_COUNTED /* a number that counts what is done with it */
+#include "counted.h"
+#else
 typedef elem real;
+#endif
 typedef int mask;
 
 FN real splat(elem x) { return x; }
@@ -55,7 +59,9 @@ FN real rmin(real a, real b) { return a < b ? a : b; }
 FN real rmax(real a, real b) { return a > b ? a : b; }
 FN mask mask_from_bits(uint32_t bits) { return (int)(bits & 1u); }
 FN uint32_t bits_from_mask(mask m) { return (uint32_t)m; }
-#if defined(__CUDACC__) && ABUT_REAL == 64
+#if defined(ABUT_COUNTED)
+FN real root(real a) { return counted_root(a); }
+#elif defined(__CUDACC__) && ABUT_REAL == 64
 FN real root(real a) { return ::sqrt(a); }
 #elif defined(__CUDACC__)
 FN real root(real a) { return ::sqrtf(a); }

@@ -66,7 +66,7 @@ FN far_list_state *far_state_of(const lane_group *g, int pair_id, int lane) {
 FN far_list far_list_at(const lane_group *g, int lane, int32_t first, int32_t capacity,
                         const far_list_state *s) {
   int64_t base = (int64_t)lane * g->far_capacity;
-  far_list list = {g->far_entry + base + first,
+  far_list list = {g->far_pairs + base + first,
                    (elem *)g->far_rows,
                    (elem *)g->far_plane + (base + s->plane) * FAR_PLANE,
                    0,

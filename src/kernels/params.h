@@ -83,7 +83,7 @@ typedef struct lane_group {
   /* long-range: stores of far_capacity entries and planes per lane, used from their start; room for one
    * pair's sums */
   far_list_state *far; /* [npair][LANES] */
-  far_entry *far_entry;
+  far_entry *far_pairs;
   void *far_plane, *far_rows; /* [LANES][far_capacity][FAR_PLANE], [far_capacity][FAR_ROW] */
   int32_t far_capacity, far_entries[MAX_LANES], far_planes[MAX_LANES];
   int32_t *envelope; /* first column of each row of H that may be non-zero */

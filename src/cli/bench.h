@@ -1,0 +1,26 @@
+/* bench.h: what the files of `abut bench` share. */
+#ifndef ABUT_CLI_BENCH_H
+#define ABUT_CLI_BENCH_H
+#include "bench_scene.h"
+#include "json.h"
+
+enum { NAME_SIZE = 96 };
+
+typedef struct bench {
+  const cli_options *options;
+  int calibrated;
+  int64_t envs;
+  char suffix[32]; /* of the names of lines */
+  json_writer json;
+  progress bar;
+} bench;
+
+/* Whether the filter takes a line, about to be measured. */
+int bench_wanted(bench *in, const char *name);
+void bench_line(bench *out, const char *name, double value, const char *unit);
+
+/* Time per kernel with in->envs environments on a GPU, and the roofs of its card (bench_kernels.c). */
+int bench_kernel_lines(bench *in);
+int bench_roof_lines(bench *in);
+
+#endif

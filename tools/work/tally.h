@@ -1,0 +1,31 @@
+/* tally.h: what the kernels have done, by stage: operations as counted.h counts them, bytes as touched.c
+ * does. One thread at a time. */
+#ifndef ABUT_TALLY_H
+#define ABUT_TALLY_H
+#include "kernels/table.h"
+
+/* additions: subtractions too. bytes: of the environment, each once per call where it is read and once where
+ * it is written. */
+typedef struct tally {
+  int64_t calls, additions, multiplications, divisions, roots, bytes;
+} tally;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Since it was last cleared. */
+extern tally tally_now;
+/* Of the calls of each stage since they were last cleared. */
+extern tally tally_stage[STAGE_COUNT];
+
+/* Around a call of a stage whose reals have so many bytes. */
+void tally_begin(const step_params *k, const lane_group *g, const program_io *io, int real_bytes);
+void tally_end(stage_id stage);
+
+/* Kernels that count, behind the table that the CPU backend calls. */
+extern const abut_kernels counted_kernels_f64, counted_kernels_f32;
+#ifdef __cplusplus
+}
+#endif
+
+#endif
