@@ -23,4 +23,7 @@ void bench_line(bench *out, const char *name, double value, const char *unit);
 int bench_kernel_lines(bench *in);
 int bench_roof_lines(bench *in);
 
+/* Long-range contact (bench_longrange.c). */
+int bench_longrange_lines(bench *in);
+
 #endif

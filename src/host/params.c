@@ -143,8 +143,6 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
   p->barrier = o->contact == ABUT_CONTACT_LOCAL ? ABUT_CONTACT_LOCAL : ABUT_CONTACT_INVERSE;
   p->weighted = o->form == ABUT_FORM_WEIGHTED;
   p->epsilon = o->epsilon;
-  p->far_bend = 1 - 0.5 * o->epsilon / (1 + o->epsilon);
-  p->far_turn = 1.8 * acos(p->far_bend);
   p->vertex_friction = o->friction_form == ABUT_FRICTION_VERTEX;
   p->nested = o->solver == ABUT_SOLVER_NESTED;
   p->max_iterations = o->max_iterations;

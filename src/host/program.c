@@ -29,7 +29,7 @@ static const stage_id rollout_step[] = {
     /* all lanes: energy, gradient, Hessian with planes eliminated; those within tolerance finish */
     STAGE_evaluate_open, STAGE_evaluate_pairs, STAGE_evaluate_far, STAGE_evaluate_close, STAGE_judge,
     /* the others: factor, solve, steps of planes, longest feasible step */
-    STAGE_direction_open, STAGE_direction_pairs, STAGE_direction_far, STAGE_direction_close, STAGE_directed,
+    STAGE_direction_open, STAGE_direction_pairs, STAGE_direction_close, STAGE_directed,
     /* lanes that finish: velocity and outputs */
     STAGE_energies, STAGE_finish, STAGE_finished};
 

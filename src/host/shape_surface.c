@@ -63,14 +63,26 @@ static void add_band(abut_surface *s, ring lower, ring upper) {
   }
 }
 
+/* Bands of a tube of length 2 h whose triangles are at most `slender` times as high as wide. */
+static int32_t tube_bands(double radius, double h, int32_t around, double slender) {
+  return (int32_t)fmin(64, fmax(1, ceil(2 * h / (slender * 2 * pi * radius / around))));
+}
+
 /* An octahedron whose edges are cut into f, blown up to a ball with the given half axes, its halves 2 h
- * apart: 8 f^2 triangles, and 8 f more for the tube between the halves. */
+ * apart: 8 f^2 triangles, and 8 f more for each band of the tube between the halves. */
 static abut_status build_ball(abut_surface *s, const double axes[3], double h, int32_t f) {
-  ABUT_TRY(allocate(s, 4 * (int64_t)f * f + 2 + 4 * f, 8 * (int64_t)f * f + 8 * f));
+  int32_t bands = h > 0 ? tube_bands(axes[0], h, 4 * f, 3) : 1;
+  ABUT_TRY(allocate(s, 4 * (int64_t)f * f + 2 + 4 * (int64_t)f * bands,
+                    8 * (int64_t)f * f + 8 * (int64_t)f * bands));
   ring last = {0, 0};
   for (int half = 0; half < 2; half++)
     for (int32_t k = 0; k <= f; k++) { /* from the lower pole to the equator, then on to the upper pole */
       if (half == 1 && k == 0 && h == 0) continue;
+      for (int32_t i = 1; half == 1 && k == 0 && i < bands; i++) {
+        ring now = add_ring(s, 4 * f, 1, h * (2.0 * i / bands - 1) / axes[2]);
+        add_band(s, last, now);
+        last = now;
+      }
       int32_t level = half ? f - k : k;
       double angle = 0.5 * pi * level / f, r = sin(angle), z = half ? cos(angle) : -cos(angle);
       ring now = add_ring(s, level ? 4 * level : 1, r, z + (half ? h : -h) / axes[2]);
@@ -81,9 +93,9 @@ static abut_status build_ball(abut_surface *s, const double axes[3], double h, i
   return ABUT_OK;
 }
 
-/* 4 f points around; as many rings as make the triangles of the side about as high as wide. */
+/* 4 f points around, triangles of the side about as high as wide. */
 static abut_status build_cylinder(abut_surface *s, double radius, double h, int32_t f) {
-  int32_t n = 4 * f, rings = (int32_t)fmin(64, fmax(1, ceil(2 * h / (2 * pi * radius / n))));
+  int32_t n = 4 * f, rings = tube_bands(radius, h, n, 1);
   ABUT_TRY(allocate(s, (int64_t)n * (rings + 1) + 2, 2 * (int64_t)n * (rings + 1)));
   ring last = add_ring(s, 1, 0, -h);
   for (int32_t i = 0; i <= rings; i++) {

@@ -11,8 +11,9 @@ typedef struct far_bytes {
 } far_bytes;
 static far_bytes far_bytes_of(const abut_batch *b) {
   size_t n = (size_t)b->far, lanes = (size_t)b->kernels->lanes, e = elem_size(b);
-  far_bytes f = {lanes * n * sizeof(far_entry), lanes * n * FAR_PLANE_VALUES * e, n * FAR_ROW_VALUES * e,
-                 n ? (size_t)b->model->npair * lanes * sizeof(far_list_state) : 0};
+  far_bytes f = {2 * lanes * n * sizeof(far_entry), 2 * lanes * n * FAR_PLANE_VALUES * e,
+                 n * FAR_ROW_VALUES * e,
+                 n ? 2 * (size_t)b->model->npair * lanes * sizeof(far_list_state) : 0};
   return f;
 }
 

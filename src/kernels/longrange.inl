@@ -46,7 +46,6 @@ typedef struct far_list {
   elem *rows;  /* [capacity][FAR_ROW] */
   elem *plane; /* [leaves][FAR_PLANE], NULL: every plane is found anew; FAR_LOW (smallest margin) <= 0: none
                   yet */
-  elem slack;  /* least r - d2 of the pairs whose spheres are apart */
   int32_t num, capacity, leaves;
 } far_list;
 
@@ -108,22 +107,16 @@ FN int far_append(const far_pair *p, far_list *list, int i) {
  * room; if not, the list is as far as it came. */
 KERNEL int far_traverse(const far_pair *p, far_list *list, elem margin) {
   list->num = list->leaves = 0;
-  list->slack = K(ELEM_HUGE);
   if (list->capacity < 1) return 0;
   far_entry top = {0, 0, 0};
   list->entry[list->num++] = top;
   for (int i = 0; i < list->num;) {
     int num = list->num - i < ABUT_LANES ? list->num - i : ABUT_LANES;
     far_nodes n = far_gather(p, &list->entry[i], num);
-    real beyond = n.r - (K(1) + p->epsilon) * n.d1;
-    uint32_t near = bits_from_mask(lt(beyond, splat(margin)));
+    uint32_t near = bits_from_mask(lt(n.r - (K(1) + p->epsilon) * n.d1, splat(margin)));
     for (int l = 0; l < num; l++, i++) {
       far_entry *e = &list->entry[i];
-      if (!(near >> l & 1u)) {
-        elem room = ((elem *)&beyond)[l];
-        if (room < list->slack) list->slack = room;
-        continue;
-      }
+      if (!(near >> l & 1u)) continue;
       if (p->tree[0].child[e->a] < 0 && p->tree[1].child[e->b] < 0)
         e->child = ~list->leaves++;
       else if (!far_append(p, list, i))
@@ -372,26 +365,33 @@ typedef struct far_motion {
   vec3 x[2][2];
   real turn[2];   /* |R_trial - R_iterate| */
   real arc, arcs; /* t^2/8 |x''| of the bodies: the larger one, and the sum (m) */
-  real moved;     /* largest displacement of B's points in A's frame (m) */
-  real bend;      /* cosine of half of A's turn */
 } far_motion;
 
-/* A lower bound of the margin of two triangles all the way from the iterate to the trial (docs/longrange.md):
- * of their spheres, or of a plane that moves with the mean of both bodies (contact_dip). */
-FN real far_clear(const far_pair *p, const far_list *list, const far_entry *entry, int num,
-                  const far_motion *m, const far_nodes *n, plane_state q, real low_try) {
+/* Distance from 0 to the segment from a to b. */
+FN real far_nearest(vec3 a, vec3 b) {
+  vec3 d = sub(b, a);
+  real t = rmin(rmax(-dot(a, d) / rmax(dot(d, d), splat(ELEM_TINY)), zero()), splat(1));
+  return norm(axpy(t, d, a));
+}
+
+/* A lower bound of the margin of two nodes' balls all the way from the iterate to the trial: their centers
+ * are never farther from the chords of their ways than the bodies' arcs. old, n: nodes at both poses. */
+FN real far_clear_balls(const far_motion *m, const far_nodes *old, const far_nodes *n) {
+  vec3 before = mat_vec(m->r[0][0], sub(old->a, old->b)), after = mat_vec(m->r[0][1], sub(n->a, n->b));
+  return far_nearest(before, after) - n->d1 - m->arcs;
+}
+
+/* The same of two triangles: of a plane that moves with the mean of both bodies, from that of the iterate to
+ * q (contact_dip). then: the pair at the iterate. */
+FN real far_clear_plane(const far_pair *then, const far_list *list, const far_entry *entry, int num,
+                        const far_motion *m, const far_nodes *old, plane_state q, real low_try) {
   far_triangles before;
-  far_pair then = *p;
-  then.r = m->r_now;
-  then.x = m->x_now;
-  far_nodes old = far_gather(&then, entry, num);
-  real spheres = rmin(old.r, n->r) * m->bend - n->d1 - m->moved - m->arcs;
-  far_corners(&then, entry, num, before.a, before.b);
+  far_corners(then, entry, num, before.a, before.b);
   real had, low_now, low_mid;
   plane_state s = far_load(list, entry, num, 0, &had);
-  vec3 middle = scale(splat(K(0.5)), add(old.a, old.b));
+  vec3 middle = scale(splat(K(0.5)), add(old->a, old->b));
   plane_state between =
-      far_halfway(&before, old.n, middle, &low_mid); /* where none was needed: spheres are apart */
+      far_halfway(&before, old->n, middle, &low_mid); /* where none was needed: spheres are apart */
   mask none = le(had, zero());
   s.u = vec_sel(none, between.u, s.u);
   s.c = vec_sel(none, between.c, s.c);
@@ -411,8 +411,7 @@ FN real far_clear(const far_pair *p, const far_list *list, const far_entry *entr
   }
   spread = spread + K(0.5) * norm(sub(moved[0], moved[1]));
   vec3 dn = sub(mat_vec(m->r[0][1], q.u), mat_vec(m->r[0][0], s.u));
-  real plane = rmin(low_now, low_try) - norm(dn) * spread * K(0.25) - m->arc;
-  return rmax(spheres, plane);
+  return rmin(low_now, low_try) - norm(dn) * spread * K(0.25) - m->arc;
 }
 
 /* Sums of the children's rows of every lane whose entry has children; others keep theirs. */
@@ -447,19 +446,34 @@ FN int far_pack(const far_list *list, int end) {
 FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order, const far_motion *motion) {
   far_sum out = {0, K(ELEM_HUGE), K(ELEM_HUGE), 0, 0, 0};
   int rows = order == 0 ? 1 : FAR_ROW, at = motion ? FAR_TRIAL : 0;
+  far_pair then = *p; /* the iterate */
+  if (motion) {
+    then.r = motion->r_now;
+    then.x = motion->x_now;
+  }
   for (int end = list->num; end > 0;) {
     int first = far_pack(list, end), num = end - first;
     const far_entry *entry = &list->entry[first];
     far_nodes n = far_gather(p, entry, num);
+    far_nodes old = n;
     far_terms t = far_zero();
     real phi[3], c[3], gap = n.r - n.d1, clear = splat(ELEM_HUGE);
+    if (motion) {
+      old = far_gather(&then, entry, num);
+      clear = far_clear_balls(motion, &old, &n);
+    }
     far_weights(p, &n, phi, c);
     mask all = mask_from_bits((uint32_t)((1ull << num) - 1)), blend = mask_and(all, lt(phi[0], splat(1)));
-    uint32_t leaf_bits = 0;
-    for (int l = 0; l < num; l++) leaf_bits |= (uint32_t)(entry[l].child < 0) << l;
+    uint32_t leaf_bits = 0, inner_bits = 0;
+    for (int l = 0; l < num; l++) {
+      leaf_bits |= (uint32_t)(entry[l].child < 0) << l;
+      inner_bits |= (uint32_t)(entry[l].child > 0) << l;
+    }
     far_collect(p, list, first, num, rows, &t);
     mask leaves = mask_from_bits(leaf_bits), exact = mask_and(blend, leaves), meet = mask_none();
-    if (any(motion ? leaves : exact)) {
+    clear = sel(mask_from_bits(inner_bits), splat(ELEM_HUGE), clear); /* their children answer for them */
+    mask doubt = motion ? mask_and(leaves, le(clear, zero())) : mask_none();
+    if (any(mask_or(exact, doubt))) {
       far_triangles x;
       far_corners(p, entry, num, x.a, x.b);
       real low;
@@ -478,7 +492,8 @@ FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order, const f
         far_extent(x.b, s.u, s.c, &skip, &b);
         low = sel(exact, sel(meet, splat(-1), rmin(a + s.e, -b - s.e)), low);
       }
-      if (motion) clear = sel(leaves, far_clear(p, list, entry, num, motion, &n, s, low), clear);
+      if (any(doubt))
+        clear = sel(doubt, far_clear_plane(&then, list, entry, num, motion, &old, s, low), clear);
       far_store(list, entry, num, leaf_bits, at, s, sel(exact, low, splat(-1)));
     }
     far_blend(&n, phi, c, order, &t);
@@ -509,7 +524,7 @@ KERNEL far_sum far_try(const far_pair *p, far_list *list, const far_motion *moti
 KERNEL void query_longrange(longrange_block *q) {
   far_pair p = {
       {q->tree[0], q->tree[1]}, mat_identity(), vec_zero(), K(q->epsilon), K(q->length), 1, q->weighted};
-  far_list list = {q->entry, (elem *)q->rows, 0, 0, 0, q->capacity, 0};
+  far_list list = {q->entry, (elem *)q->rows, 0, 0, q->capacity, 0};
   q->fits = far_traverse(&p, &list, K(q->margin));
   q->visits = list.num;
   if (!q->fits) return;

@@ -1,8 +1,7 @@
-/* longrange_step.inl: pairs of triangle meshes in a step: their lists, their terms at the iterate, how far a
- * step may go, their value and certificate at a trial. A pair's list is made lane by lane, for one pose and a
- * slack: while the bodies have not moved by more relative to each other it holds all that counts. Lists begin
- * anew with every step, so that a step depends on its state alone. For the team's leader; not compiled for
- * GPUs yet. */
+/* longrange_step.inl: pairs of triangle meshes in a step: their lists, their terms at the iterate, their
+ * value and certificate at a trial. A list belongs to a pose: to make it costs a few per cent of what it
+ * takes to evaluate it. Planes go on from list to list within a step; a step begins without any, so that it
+ * depends on its state alone. For the team's leader; not compiled for GPUs yet. */
 
 #ifdef __CUDACC__
 KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
@@ -11,16 +10,8 @@ KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io)
 KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *io) {
   (void)k, (void)g, (void)io;
 }
-KERNEL void stage_direction_far(const step_params *k, lane_group *g, program_io *io) {
-  (void)k, (void)g, (void)io;
-}
 KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) { (void)k, (void)g, (void)io; }
 #else
-
-/* Slack that a list is made with, in radii of the smaller body: at least, and at most where bodies move fast.
- */
-#define FAR_SLACK_LEAST 0.1
-#define FAR_SLACK_MOST 0.5
 
 /* Pose of B in A's frame, of one lane. */
 typedef struct far_pose {
@@ -59,92 +50,91 @@ FN far_pair far_pair_at(const step_params *k, const pair_info *pair, far_pose po
   return p;
 }
 
-FN far_list_state *far_state_of(const lane_group *g, int pair_id, int lane) {
-  return &g->far[(int64_t)pair_id * ABUT_LANES + lane];
+FN far_list_state *far_state_of(const lane_group *g, int pair_id, int lane, int store) {
+  return &g->far[2 * ((int64_t)pair_id * ABUT_LANES + lane) + store];
 }
-/* The list of a state, or an empty one with what room is left. */
-FN far_list far_list_at(const lane_group *g, int lane, int32_t first, int32_t capacity,
-                        const far_list_state *s) {
-  int64_t base = (int64_t)lane * g->far_capacity;
-  far_list list = {g->far_pairs + base + first,
+FN far_list far_list_of(const lane_group *g, int lane, int store, const far_list_state *s) {
+  int64_t base = (2 * (int64_t)lane + store) * g->far_capacity;
+  far_list list = {g->far_pairs + base + s->first,
                    (elem *)g->far_rows,
                    (elem *)g->far_plane + (base + s->plane) * FAR_PLANE,
-                   0,
                    s->num,
-                   capacity,
+                   s->num,
                    s->leaves};
   return list;
 }
-FN far_list far_list_of(const lane_group *g, int lane, const far_list_state *s) {
-  return far_list_at(g, lane, s->first, s->num, s);
-}
 
-/* Bound of how far a point of B's shape is from where it was, in A's frame (m). */
-KERNEL double far_moved(const pair_info *pair, const double r0[9], const double x0[3], far_pose now) {
-  double turn = 0, shift = 0;
-  for (int i = 0; i < 9; i++) turn += (now.r[i] - r0[i]) * (now.r[i] - r0[i]);
-  for (int i = 0; i < 3; i++) shift += (now.x[i] - x0[i]) * (now.x[i] - x0[i]);
-  return __builtin_sqrt(turn) * pair->side[1].reach + __builtin_sqrt(shift);
-}
-
-/* Makes the list of a pair for a pose; travel: how far it is expected to move soon. */
-KERNEL void far_make(const step_params *k, lane_group *g, program_io *io, int pair_id, int lane,
-                     far_pose pose, double travel) {
-  const pair_info *pair = &k->pairs[pair_id];
-  far_list_state *s = far_state_of(g, pair_id, lane);
-  double ra = pair->side[0].tree.sphere[3], rb = pair->side[1].tree.sphere[3], size = ra < rb ? ra : rb;
-  double margin = 2 * travel;
-  if (!(margin < FAR_SLACK_MOST * size)) margin = FAR_SLACK_MOST * size;
-  if (margin < FAR_SLACK_LEAST * size) margin = FAR_SLACK_LEAST * size;
-  int32_t first = g->far_entries[lane], room = g->far_capacity - first;
-  s->num = s->leaves = 0;
-  s->first = first;
-  s->plane = g->far_planes[lane];
-  far_pair p = far_pair_at(k, pair, pose);
-  far_list list = far_list_at(g, lane, first, room, s);
-  s->slack = -1;
-  if (!far_traverse(&p, &list, K(margin))) {
-    counter_raise(&io->need_far, 2 * (int64_t)g->far_capacity);
-    counter_raise(&io->need, 1);
-    return;
+/* Planes of the pairs of triangles that are in both lists of a pair of bodies. Both lists have an entry's
+ * children in the same order, so that one walk finds them. */
+FN void far_inherit(const far_pair *p, const far_list *from, const far_list *to, int32_t *twin) {
+  for (int32_t i = 0; i < to->num; i++) twin[i] = -1;
+  if (from->num > 0 && to->num > 0) twin[0] = 0;
+  for (int32_t i = 0; i < to->num; i++) {
+    const far_entry *new = &to->entry[i], *old = &from->entry[twin[i] < 0 ? 0 : twin[i]];
+    if (new->child < 0) {
+      elem *plane = far_plane_of(to, new);
+      const elem *had = twin[i] >= 0 && old->child < 0 ? far_plane_of(from, old) : 0;
+      for (int c = 0; c < FAR_PLANE; c++) plane[c] = had ? had[c] : K(-1);
+    }
+    if (new->child > 0 && twin[i] >= 0 && old->child > 0)
+      for (int c = 0; c < far_children(p, new); c++) twin[new->child + c] = old->child + c;
   }
-  for (int i = 0; i < 9; i++) s->r[i] = pose.r[i];
-  for (int i = 0; i < 3; i++) s->x[i] = pose.x[i];
-  s->num = list.num;
-  s->leaves = list.leaves;
-  s->slack = (double)list.slack;
-  for (int64_t i = 0; i < list.leaves; i++)
-    list.plane[i * FAR_PLANE + FAR_LOW] = list.plane[i * FAR_PLANE + FAR_TRIAL + FAR_LOW] = -1;
-  g->far_entries[lane] += list.num;
-  g->far_planes[lane] += list.leaves;
 }
 
-/* All lists of a lane anew; they lie one behind the other in its store. ahead: the pose it is about to go to.
+/* Lists of all pairs of a lane for the poses xpos, xmat in one of its stores, one behind the other. inherit:
+ * their planes begin as those of the iterate's lists, in the other store; else the lists there are forgotten.
  */
-FN void far_make_all(const step_params *k, lane_group *g, program_io *io, int lane, const real *ahead_xpos,
-                     const real *ahead_xmat) {
-  STAGE_LOCALS
-  g->far_entries[lane] = g->far_planes[lane] = 0;
+KERNEL void far_make(const step_params *k, lane_group *g, program_io *io, int lane, const real *xpos,
+                     const real *xmat, int store, int inherit) {
+  int32_t first = 0, plane = 0;
   for (int32_t i = 0; i < k->model->npair; i++) {
     const pair_info *pair = &k->pairs[i];
     if (!pair->far) continue;
-    far_pose now = far_pose_of(pair, W(xpos), W(xmat), lane);
-    far_pose ahead = far_pose_of(pair, ahead_xpos, ahead_xmat, lane);
-    far_make(k, g, io, i, lane, now, far_moved(pair, now.r, now.x, ahead));
+    far_pose pose = far_pose_of(pair, xpos, xmat, lane);
+    far_list_state *s = far_state_of(g, i, lane, store), *before = far_state_of(g, i, lane, !store);
+    for (int c = 0; c < 9; c++) s->r[c] = pose.r[c];
+    for (int c = 0; c < 3; c++) s->x[c] = pose.x[c];
+    s->first = first;
+    s->plane = plane;
+    s->num = s->leaves = 0;
+    if (!inherit) *before = (far_list_state){{NAN}, {0}, 0, 0, 0, 0};
+    far_pair p = far_pair_at(k, pair, pose);
+    far_list list = far_list_of(g, lane, store, s), had = far_list_of(g, lane, !store, before);
+    list.capacity = g->far_capacity - first;
+    if (!far_traverse(&p, &list, K(0))) {
+      counter_raise(&io->need_far, 4 * (int64_t)g->far_capacity);
+      counter_raise(&io->need, 1);
+      return;
+    }
+    far_inherit(&p, &had, &list, (int32_t *)g->far_rows); /* no sums are needed meanwhile */
+    s->num = list.num;
+    s->leaves = list.leaves;
+    first += list.num;
+    plane += list.leaves;
   }
 }
 
-/* Whether every list of a lane still holds at its iterate, with room for a step. */
-FN int far_fresh(const step_params *k, lane_group *g, int lane) {
+/* Whether the lists of a store are those of a lane's iterate, bit for bit. */
+FN int far_is_of_iterate(const step_params *k, const lane_group *g, int lane, int store) {
   STAGE_LOCALS
-  for (int32_t i = 0; i < k->model->npair; i++) {
-    const pair_info *pair = &k->pairs[i];
-    if (!pair->far) continue;
-    const far_list_state *s = far_state_of(g, i, lane);
-    if (!(far_moved(pair, s->r, s->x, far_pose_of(pair, W(xpos), W(xmat), lane)) <= 0.25 * s->slack))
-      return 0;
+  int same = 1;
+  for (int32_t i = 0; i < k->model->npair && same; i++) {
+    if (!k->pairs[i].far) continue;
+    const far_list_state *s = far_state_of(g, i, lane, store);
+    far_pose now = far_pose_of(&k->pairs[i], W(xpos), W(xmat), lane);
+    for (int c = 0; c < 9; c++) same &= s->r[c] == now.r[c];
+    for (int c = 0; c < 3; c++) same &= s->x[c] == now.x[c];
   }
-  return 1;
+  return same;
+}
+
+/* After this the lists of store far_now are those of the iterate: after an accepted trial it has them. */
+FN void far_follow(const step_params *k, lane_group *g, program_io *io, int lane) {
+  STAGE_LOCALS
+  int now = g->far_now[lane];
+  if (far_is_of_iterate(k, g, lane, now)) return;
+  if (!far_is_of_iterate(k, g, lane, !now)) far_make(k, g, io, lane, W(xpos), W(xmat), !now, 1);
+  g->far_now[lane] = !now;
 }
 
 /* Lanes that begin a step: lists at its start, and lanes whose meshes meet there (slot_new, as
@@ -152,13 +142,16 @@ FN int far_fresh(const step_params *k, lane_group *g, int lane) {
 KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   if (!k->far || !LEADER) return;
-  LANE_LOOP(lane, g->live) far_make_all(k, g, io, lane, W(xpos_hat), W(xmat_hat));
+  LANE_LOOP(lane, g->live) {
+    g->far_now[lane] = 0;
+    far_make(k, g, io, lane, W(xpos), W(xmat), 0, 0);
+  }
   for (int i = 0; i < g->nslot && !io->exact && !io->need_far; i++) {
     int s = g->order[i], id = g->slot_pair[s];
     if (!k->pairs[id].far) continue;
     LANE_LOOP(lane, g->slot_on[s] & g->live) {
       far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
-      far_list list = far_list_of(g, lane, far_state_of(g, id, lane));
+      far_list list = far_list_of(g, lane, 0, far_state_of(g, id, lane, 0));
       if (far_value(&p, &list).touching) g->slot_new[s] |= 1u << lane;
     }
   }
@@ -295,6 +288,8 @@ FN void far_put(const step_params *k, real *w, real *slots, int s, int pair_id, 
   AT(SLOT_AT(s, noise), 1) = AT(SLOT_AT(s, residual), 0) = zero();
   AT(SLOT_AT(s, value), 0) = AT(SLOT_AT(s, energy), 0) = sel(on, mu * row[0], zero());
   AT(SLOT_AT(s, gap), 0) = sel(on, gap, splat(ELEM_HUGE));
+  AT(SLOT_AT(s, limit), 0) = sel(on, splat(ELEM_HUGE), AT(SLOT_AT(s, limit), 0));
+  AT(SLOT_AT(s, fall), 0) = sel(on, zero(), AT(SLOT_AT(s, fall), 0));
   AT(SLOT_AT(s, plane_t), 6) = sel(on, zero(), AT(SLOT_AT(s, plane_t), 6)); /* no friction */
 }
 
@@ -303,7 +298,7 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
   STAGE_LOCALS
   if (!k->far) return;
   if (LEADER) {
-    LANE_LOOP(lane, g->live) if (!far_fresh(k, g, lane)) far_make_all(k, g, io, lane, W(xpos), W(xmat));
+    LANE_LOOP(lane, g->live) far_follow(k, g, io, lane);
     for (int i = 0; i < g->nslot && !io->need_far; i++) {
       int s = g->order[i], id = g->slot_pair[s];
       uint32_t on = g->slot_on[s] & g->live;
@@ -312,7 +307,8 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
       for (int c = 0; c < FAR_ROW; c++) row[c] = zero();
       LANE_LOOP(lane, on) {
         far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
-        far_list list = far_list_of(g, lane, far_state_of(g, id, lane));
+        int now = g->far_now[lane];
+        far_list list = far_list_of(g, lane, now, far_state_of(g, id, lane, now));
         far_sum sum = far_evaluate(&p, &list);
         for (int c = 0; c < FAR_ROW; c++) lane_put(&row[c], lane, list.rows[c]);
         if (sum.touching) lane_put(&row[0], lane, (elem)INFINITY);
@@ -328,38 +324,10 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
   }
 }
 
-/* How far a step may go before a list ends, to first order; and before A turns so far that spheres seen from
- * it might meet between its ends (far_clear). */
-KERNEL void stage_direction_far(const step_params *k, lane_group *g, program_io *io) {
-  STAGE_LOCALS(void) io;
-  if (!k->far || !LEADER) return;
-  for (int i = 0; i < g->nslot; i++) {
-    int s = g->order[i], id = g->slot_pair[s];
-    const pair_info *pair = &k->pairs[id];
-    uint32_t on = g->slot_on[s] & g->live;
-    if (!pair->far || !on) continue;
-    int a = pair->side[0].body, b = pair->side[1].body;
-    twist6 ta = get_twist(&AT(W(body_step), 6 * a)), tb = get_twist(&AT(W(body_step), 6 * b));
-    vec3 r = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos), 3 * a)));
-    vec3 turn = sub(tb.w, ta.w), shift = sub(tb.v, add(ta.v, cross(ta.w, r)));
-    real speed = norm(shift) + norm(turn) * K(pair->side[1].reach), room = zero();
-    LANE_LOOP(lane, on) {
-      const far_list_state *l = far_state_of(g, id, lane);
-      double moved = far_moved(pair, l->r, l->x, far_pose_of(pair, W(xpos), W(xmat), lane));
-      lane_put(&room, lane, K(0.5 * l->slack - moved));
-    }
-    real limit = K(0.9) * room / rmax(speed, splat(ELEM_TINY));
-    limit = rmin(limit, splat(K(k->far_turn)) / rmax(norm(ta.w), splat(ELEM_TINY)));
-    mask valid = mask_from_bits(on);
-    AT(SLOT_AT(s, limit), 0) = sel(valid, limit, splat(ELEM_HUGE));
-    AT(SLOT_AT(s, fall), 0) = zero();
-  }
-}
-
 /* How the bodies of a pair move to the trial, in one lane. */
-FN far_motion far_motion_of(const step_params *k, real *w, const pair_info *pair, int lane, far_pose now,
-                            far_pose ahead) {
+FN far_motion far_motion_of(const step_params *k, real *w, const pair_info *pair, int lane) {
   far_motion m;
+  far_pose now = far_pose_of(pair, W(xpos), W(xmat), lane);
   m.r_now = mat_splat(now.r);
   m.x_now = vec_splat(now.x);
   double turned[2] = {0, 0}, t = (double)LANE(W(step), 0, lane);
@@ -385,34 +353,26 @@ FN far_motion far_motion_of(const step_params *k, real *w, const pair_info *pair
                    (double)LANE(W(arc), pair->side[1].body, lane)};
   m.arc = splat(K(t * t / 8 * (arc[0] > arc[1] ? arc[0] : arc[1])));
   m.arcs = splat(K(t * t / 8 * (arc[0] + arc[1])));
-  m.moved = splat(K(far_moved(pair, now.r, now.x, ahead)));
-  /* |R1 - R0|^2 = 8 sin^2(turn / 2) */
-  double sine2 = turned[0] / 8;
-  m.bend = splat(K(__builtin_sqrt(sine2 < 1 ? 1 - sine2 : 0)));
   return m;
 }
 
 /* Value of every long-range pair at the trial, and its certificate. */
 KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
-  STAGE_LOCALS(void) io;
+  STAGE_LOCALS
   if (!k->far || !LEADER) return;
-  for (int i = 0; i < g->nslot; i++) {
+  LANE_LOOP(lane, g->live) far_make(k, g, io, lane, W(xpos_try), W(xmat_try), !g->far_now[lane], 1);
+  for (int i = 0; i < g->nslot && !io->need_far; i++) {
     int s = g->order[i], id = g->slot_pair[s];
     const pair_info *pair = &k->pairs[id];
     uint32_t on = g->slot_on[s] & g->live;
     real value = zero(), clear = splat(ELEM_HUGE);
     if (!pair->far || !on) continue;
     LANE_LOOP(lane, on) {
-      const far_list_state *l = far_state_of(g, id, lane);
-      far_pose now = far_pose_of(pair, W(xpos), W(xmat), lane),
-               ahead = far_pose_of(pair, W(xpos_try), W(xmat_try), lane);
-      far_motion m = far_motion_of(k, w, pair, lane, now, ahead);
-      double reached = far_moved(pair, l->r, l->x, ahead) + (double)((elem *)&m.arcs)[0];
-      far_pair p = far_pair_at(k, pair, ahead);
-      far_list list = far_list_of(g, lane, l);
-      far_sum sum = {0, 0, K(-1), 0, 0, 0};
-      double bend = (double)((elem *)&m.bend)[0];
-      if (reached <= 0.5 * l->slack && bend >= k->far_bend) sum = far_try(&p, &list, &m);
+      int ahead = !g->far_now[lane];
+      far_motion m = far_motion_of(k, w, pair, lane);
+      far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos_try), W(xmat_try), lane));
+      far_list list = far_list_of(g, lane, ahead, far_state_of(g, id, lane, ahead));
+      far_sum sum = far_try(&p, &list, &m);
       lane_put(&value, lane, sum.touching ? (elem)INFINITY : sum.value);
       lane_put(&clear, lane, sum.clear);
     }

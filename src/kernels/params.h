@@ -50,8 +50,7 @@ typedef struct step_params {
   int32_t max_iterations;
   int32_t npt;
   int32_t far, weighted; /* long-range: some pair is; ABUT_FORM_WEIGHTED */
-  double epsilon, far_turn,
-      far_bend; /* largest turn of a step (rad), cosine of its half (longrange_step.inl) */
+  double epsilon;        /* long-range: width of the blend */
   double dt, reach, length, slip, spin_radius, tolerance;
   double gap0, max_separation; /* of shapes that touch at the start (m) */
   work_layout at;
@@ -63,9 +62,8 @@ enum { MAX_LANES = 16, MAX_HALVINGS = 40 };
 /* The list of one long-range pair in one lane. */
 typedef struct far_list_state {
   double r[9], x[3];          /* pose of B in A's frame for which it was made */
-  double slack;               /* how far poses may differ from it (m); < 0: there is no list */
-  int32_t first, num, leaves; /* entries in the lane's store; pairs of triangles */
-  int32_t plane;              /* first of their planes in the lane's store */
+  int32_t first, num, leaves; /* entries in its store; pairs of triangles */
+  int32_t plane;              /* first of their planes there */
 } far_list_state;
 
 /* W environments in flight in one team. Masks are bit sets over lanes. */
@@ -80,13 +78,15 @@ typedef struct lane_group {
       *slot_new; /* of them, lanes whose plane must be started; start leaves those whose shapes overlap */
   int32_t *pair_slot;  /* slot of each pair, -1 */
   uint32_t *pair_want; /* broad phase: lanes whose boxes overlap */
-  /* long-range: stores of far_capacity entries and planes per lane, used from their start; room for one
-   * pair's sums */
-  far_list_state *far; /* [npair][LANES] */
+  /* long-range: each lane has two stores of far_capacity entries and planes: one for the lists of its
+   * iterate, the other for those of a trial, which begin with the planes of the first. Room for one pair's
+   * sums */
+  far_list_state *far; /* [npair][LANES][2] */
   far_entry *far_pairs;
-  void *far_plane, *far_rows; /* [LANES][far_capacity][FAR_PLANE], [far_capacity][FAR_ROW] */
-  int32_t far_capacity, far_entries[MAX_LANES], far_planes[MAX_LANES];
-  int32_t *envelope; /* first column of each row of H that may be non-zero */
+  void *far_plane, *far_rows; /* [LANES][2][far_capacity][FAR_PLANE], [far_capacity][FAR_ROW] */
+  int32_t far_capacity;
+  int32_t far_now[MAX_LANES]; /* store of the iterate */
+  int32_t *envelope;          /* first column of each row of H that may be non-zero */
   /* what the next stage works for, and what the last ones found */
   uint32_t live;
   uint32_t accepted, converged, exhausted, indefinite, leaving;

@@ -1,0 +1,185 @@
+/* bench_longrange.c: lines of long-range contact: milliseconds per step and environment in the first rollout
+ * of a task, at 64 starts of its variables; and what a loop over all pairs of triangles would take. */
+#include "bench.h"
+#include "task.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ENVIRONMENTS = 64 };
+
+/* A task under long-range contact, ready for its first rollout. */
+typedef struct trial {
+  task task;
+  job job;
+  abut_optimiser *optimiser;
+} trial;
+
+/* Per step and environment. */
+typedef struct trial_cost {
+  double forward, reverse; /* s */
+  double iterations;       /* of Newton's method */
+} trial_cost;
+
+/* The same scene with other surfaces of its primitives. */
+static abut_status tessellate(const abut_model *from, int32_t tessellation, abut_model **to) {
+  abut_builder *builder;
+  abut_model_sizes sizes = abut_model_get_sizes(from);
+  double gravity[3];
+  ABUT_TRY(abut_builder_create(&builder));
+  abut_status status = abut_model_gravity(from, gravity);
+  if (status == ABUT_OK) status = abut_builder_set_gravity(builder, gravity);
+  for (int32_t i = 1; status == ABUT_OK && i < sizes.nbody; i++) {
+    abut_body_def body;
+    status = abut_model_body(from, i, &body);
+    if (status == ABUT_OK) status = abut_builder_add_body(builder, &body, NULL);
+  }
+  for (int32_t i = 0; status == ABUT_OK && i < sizes.njnt; i++) {
+    abut_joint_def joint;
+    status = abut_model_joint(from, i, &joint);
+    if (status == ABUT_OK) status = abut_builder_add_joint(builder, &joint, NULL);
+  }
+  for (int32_t i = 0; status == ABUT_OK && i < sizes.ngeom; i++) {
+    abut_geom_def geom;
+    status = abut_model_geom(from, i, &geom);
+    geom.tessellation = tessellation;
+    if (status == ABUT_OK) status = abut_builder_add_geom(builder, &geom, NULL);
+  }
+  if (status == ABUT_OK) status = abut_builder_finish(builder, to);
+  abut_builder_destroy(builder);
+  return status;
+}
+
+static int open_model(trial *out, const cli_options *options, int32_t tessellation) {
+  int code = job_load(&out->job, out->task.scene, options);
+  if (code != CLI_OK || !tessellation) return code;
+  abut_model *other;
+  if (tessellate(out->job.model, tessellation, &other) != ABUT_OK) return cli_library_error();
+  abut_model_destroy(out->job.model);
+  out->job.model = other;
+  return CLI_OK;
+}
+
+/* tessellation 0: as the scene has it. */
+static int trial_open(trial *out, const cli_options *options, const char *name, int32_t tessellation) {
+  char path[512];
+  snprintf(path, sizeof path, "%s/tasks/%s.json", options->scenes, name);
+  memset(out, 0, sizeof *out);
+  int code = task_read(&out->task, path);
+  if (code == CLI_OK) code = open_model(out, options, tessellation);
+  if (code == CLI_OK) code = task_resolve(&out->task, out->job.model);
+  if (code != CLI_OK) return code;
+  abut_options asked = abut_default_options();
+  code = task_options(&out->task, options, &asked);
+  asked.nenv = ENVIRONMENTS;
+  asked.threads = 1;
+  asked.dtype = options->dtype;
+  asked.contact = ABUT_CONTACT_LONGRANGE;
+  if (code == CLI_OK) code = job_create(&out->job, &asked, out->task.problem.nstep, 0);
+  cli_options start = *options;
+  start.key = out->task.key;
+  start.perturb = 0;
+  if (code == CLI_OK) code = job_start(&out->job, &start);
+  if (code == CLI_OK && abut_optimiser_create(out->job.batch, &out->task.problem, &out->optimiser) != ABUT_OK)
+    code = cli_library_error();
+  return code;
+}
+static void trial_close(trial *out) {
+  abut_optimiser_destroy(out->optimiser);
+  job_close(&out->job);
+  task_close(&out->task);
+}
+
+/* The first call makes lists grow; from its end on the same rollout is timed, then its reverse pass, with the
+ * cotangents of all places 1. */
+static int trial_time(trial *in, progress *bar, trial_cost *out) {
+  int64_t n = ENVIRONMENTS, steps = in->task.problem.nstep, nv = in->job.sizes.nv;
+  const double env_steps = (double)(n * steps);
+  array iterations = {0}, cotangent = {0}, gradient = {0};
+  abut_rollout_args forward = abut_default_rollout_args();
+  abut_vjp_args reverse = abut_default_vjp_args();
+  int code = array_create(&iterations, "iterations", ARRAY_I32, 2, (int64_t[]){n, steps});
+  if (code == CLI_OK)
+    code = array_create(&cotangent, "cotangents", in->job.options.dtype, 4,
+                        (int64_t[]){n, steps + 1, in->job.sizes.nbody, 3});
+  if (code == CLI_OK)
+    code = array_create(&gradient, "gradient", in->job.options.dtype, 2, (int64_t[]){n, nv});
+  for (int64_t i = 0; code == CLI_OK && i < cotangent.count; i++) array_set(&cotangent, i, 1);
+  forward.nstep = steps;
+  forward.record = 1;
+  forward.iterations = &iterations.tensor;
+  reverse.xpos = &cotangent.tensor;
+  reverse.qvel0 = &gradient.tensor;
+  if (code == CLI_OK && abut_optimiser_step(in->optimiser, NULL, progress_report, bar) != ABUT_OK)
+    code = cli_library_error();
+  double start = cli_now();
+  if (code == CLI_OK && abut_optimiser_replay(in->optimiser, &forward, progress_report, bar) != ABUT_OK)
+    code = cli_library_error();
+  double middle = cli_now();
+  if (code == CLI_OK && abut_rollout_vjp(in->job.batch, &reverse, progress_report, bar) != ABUT_OK)
+    code = cli_library_error();
+  out->forward = (middle - start) / env_steps;
+  out->reverse = (cli_now() - middle) / env_steps;
+  out->iterations = 0;
+  for (int64_t i = 0; code == CLI_OK && i < iterations.count; i++)
+    out->iterations += array_get(&iterations, i) / env_steps;
+  array_destroy(&iterations);
+  array_destroy(&cotangent);
+  array_destroy(&gradient);
+  return code;
+}
+
+static int measure(bench *in, const char *name, int32_t tessellation, trial_cost *out) {
+  trial at;
+  int code = trial_open(&at, in->options, name, tessellation);
+  if (code == CLI_OK) code = trial_time(&at, &in->bar, out);
+  trial_close(&at);
+  return code;
+}
+
+/* ---------------------------------------------------------------------------------------------- lines */
+
+/* Octahedra whose edges are cut into so many parts: 32 and 392 triangles a ball, of 16. */
+typedef struct billiards {
+  const char *name;
+  int32_t tessellation;
+  trial_cost cost;
+} billiards;
+
+static int run_billiards(bench *in) {
+  billiards all[] = {{"billiards512", 2, {0, 0, 0}}, {"billiards6208", 7, {0, 0, 0}}};
+  char name[NAME_SIZE];
+  for (int i = 0; i < 2; i++) {
+    int code = measure(in, "billiards", all[i].tessellation, &all[i].cost);
+    if (code != CLI_OK) return code;
+    snprintf(name, sizeof name, "longrange.%s.ms", all[i].name);
+    bench_line(in, name, 1e3 * all[i].cost.forward, "ms");
+    snprintf(name, sizeof name, "longrange.%s.iterations", all[i].name);
+    bench_line(in, name, all[i].cost.iterations, "1/step");
+  }
+  bench_line(in, "longrange.growth", all[1].cost.forward / all[0].cost.forward, "1");
+  bench_line(in, "longrange.reverse_over_forward", all[0].cost.reverse / all[0].cost.forward, "1");
+  return CLI_OK;
+}
+
+static int run_meshes(bench *in, const char *task) {
+  trial_cost cost;
+  char name[NAME_SIZE];
+  snprintf(name, sizeof name, "longrange.%s.ms", task);
+  if (!bench_wanted(in, name)) return CLI_OK;
+  if (!getenv("ABUT_MESH_TASKS")) {
+    fprintf(stderr, "%s: left out, its meshes are not there (docs/tasks.md)\n", name);
+    return CLI_OK;
+  }
+  int code = measure(in, task, 0, &cost);
+  if (code == CLI_OK) bench_line(in, name, 1e3 * cost.forward, "ms");
+  snprintf(name, sizeof name, "longrange.%s.iterations", task);
+  if (code == CLI_OK) bench_line(in, name, cost.iterations, "1/step");
+  return code;
+}
+
+int bench_longrange_lines(bench *in) {
+  int code = CLI_OK;
+  if (bench_wanted(in, "longrange.billiards")) code = run_billiards(in);
+  if (code == CLI_OK) code = run_meshes(in, "gather_bunny");
+  return code == CLI_OK ? run_meshes(in, "franka_push") : code;
+}
