@@ -288,9 +288,11 @@ FN mask far_solve(const far_pair *p, const far_list *list, const far_entry *entr
     plane_state old = far_load(list, entry, num, i ? at : FAR_TRIAL - at, &had),
                 now = far_halfway(t, old.u, old.c, &low);
     mask fits = mask_and(mask_and(on, mask_not(warm)), mask_and(gt(had, zero()), gt(low, zero())));
+    /* where its offset leaves a good part of the room on both sides it is a better start than half-way */
+    mask still = lt(rabs(old.e - now.e), K(0.5) * low);
     s->u = vec_sel(fits, now.u, s->u);
     s->c = vec_sel(fits, now.c, s->c);
-    s->e = sel(fits, now.e, s->e);
+    s->e = sel(fits, sel(still, old.e, now.e), s->e);
     warm = mask_or(warm, fits);
   }
   mask cold = mask_and(on, mask_not(warm)), apart = warm;
@@ -304,7 +306,7 @@ FN mask far_solve(const far_pair *p, const far_list *list, const far_entry *entr
     apart = mask_or(apart, found);
   }
   s->sigma = zero();
-  plane_solve(&br, &a, &b, one, none, one, none, s, apart, K(1e-26), 100, &done);
+  plane_solve(&br, &a, &b, one, none, one, none, s, apart, K(1e-22), 100, &done);
   return mask_and(on, mask_not(apart));
 }
 
@@ -442,7 +444,7 @@ FN int far_pack(const far_list *list, int end) {
 
 /* Value (order 0), or value, gradient and Hessian (order 2), of the list at the pose in *p; the row of entry
  * 0 holds them. Valid where the list holds all that is nearer than d2. motion, if not NULL: *p is a trial,
- * whose way from the iterate is to be certified. */
+ * whose way from the iterate is to be certified; it ends where that fails. */
 FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order, const far_motion *motion) {
   far_sum out = {0, K(ELEM_HUGE), K(ELEM_HUGE), 0, 0, 0};
   int rows = order == 0 ? 1 : FAR_ROW, at = motion ? FAR_TRIAL : 0;
@@ -509,6 +511,7 @@ FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order, const f
       for (int k = 0; k < rows; k++) row[k] = ((elem *)((real *)&t + k))[l];
     }
     out.touching |= any(meet);
+    if (motion && !(out.clear > 0)) return out; /* whatever the others say */
     end = first;
   }
   out.value = list->rows[0];

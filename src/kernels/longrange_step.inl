@@ -361,6 +361,7 @@ KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   if (!k->far || !LEADER) return;
   LANE_LOOP(lane, g->live) far_make(k, g, io, lane, W(xpos_try), W(xmat_try), !g->far_now[lane], 1);
+  uint32_t failed = 0; /* a trial that one pair refuses is of no interest to the others */
   for (int i = 0; i < g->nslot && !io->need_far; i++) {
     int s = g->order[i], id = g->slot_pair[s];
     const pair_info *pair = &k->pairs[id];
@@ -368,6 +369,7 @@ KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
     real value = zero(), clear = splat(ELEM_HUGE);
     if (!pair->far || !on) continue;
     LANE_LOOP(lane, on) {
+      if (failed >> lane & 1u) continue;
       int ahead = !g->far_now[lane];
       far_motion m = far_motion_of(k, w, pair, lane);
       far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos_try), W(xmat_try), lane));
@@ -375,6 +377,7 @@ KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
       far_sum sum = far_try(&p, &list, &m);
       lane_put(&value, lane, sum.touching ? (elem)INFINITY : sum.value);
       lane_put(&clear, lane, sum.clear);
+      failed |= (uint32_t) !(sum.clear > 0) << lane;
     }
     mask valid = mask_from_bits(on);
     AT(SLOT_AT(s, value_try), 0) = sel(valid, AT(W(stiffness), 0) * value, zero());
