@@ -1,6 +1,7 @@
 /* bench_longrange.c: lines of long-range contact: milliseconds per step and environment in the first rollout
  * of a task, at 64 starts of its variables; and what a loop over all pairs of triangles would take. */
 #include "bench.h"
+#include "host/shape_surface.h"
 #include "task.h"
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +137,34 @@ static int measure(bench *in, const char *name, int32_t tessellation, trial_cost
   return code;
 }
 
+/* ------------------------------------------------------------------------- a loop over all triangles */
+
+/* Seconds of one evaluation of two balls, 60 cm apart, with every pair of their triangles. */
+static int time_brute(int32_t tessellation, int32_t dtype, double *seconds) {
+  abut_geom_def ball = abut_default_geom_def();
+  abut_surface surface;
+  abut_longrange_result result;
+  ball.type = ABUT_GEOM_SPHERE;
+  ball.size[0] = 0.1;
+  ball.tessellation = tessellation;
+  if (abut_surface_build(&ball, NULL, &surface) != ABUT_OK) return cli_library_error();
+  double *other = malloc((size_t)surface.npoint * 3 * sizeof *other);
+  for (int64_t i = 0; other && i < 3 * surface.npoint; i++)
+    other[i] = surface.points[i] + (i % 3 == 0 ? 0.6 : 0);
+  abut_longrange_query q = {.epsilon = 100, .length = 1, .form = ABUT_FORM_WEIGHTED};
+  q.a = (abut_triangles){surface.points, surface.npoint, surface.faces, surface.nface, NULL, 0};
+  q.b = (abut_triangles){other, surface.npoint, surface.faces, surface.nface, NULL, 0};
+  double start = cli_now();
+  int code = other ? CLI_OK : cli_error("out of memory");
+  if (code == CLI_OK && abut_query_longrange(1, &q, &result, dtype) != ABUT_OK) code = cli_library_error();
+  *seconds = cli_now() - start;
+  if (code == CLI_OK && result.exact_pairs != surface.nface * surface.nface)
+    code = cli_error("brute force: %lld pairs of triangles", (long long)result.exact_pairs);
+  free(other);
+  abut_surface_free(&surface);
+  return code;
+}
+
 /* ---------------------------------------------------------------------------------------------- lines */
 
 /* Octahedra whose edges are cut into so many parts: 32 and 392 triangles a ball, of 16. */
@@ -147,6 +176,8 @@ typedef struct billiards {
 
 static int run_billiards(bench *in) {
   billiards all[] = {{"billiards512", 2, {0, 0, 0}}, {"billiards6208", 7, {0, 0, 0}}};
+  const double pairs = 16 * 15 / 2;
+  double brute[2];
   char name[NAME_SIZE];
   for (int i = 0; i < 2; i++) {
     int code = measure(in, "billiards", all[i].tessellation, &all[i].cost);
@@ -155,8 +186,14 @@ static int run_billiards(bench *in) {
     bench_line(in, name, 1e3 * all[i].cost.forward, "ms");
     snprintf(name, sizeof name, "longrange.%s.iterations", all[i].name);
     bench_line(in, name, all[i].cost.iterations, "1/step");
+    code = time_brute(all[i].tessellation, in->options->dtype, &brute[i]);
+    if (code != CLI_OK) return code;
+    brute[i] *= pairs * all[i].cost.iterations; /* one evaluation an iteration: trials are not counted */
+    snprintf(name, sizeof name, "longrange.%s.brute.ms", all[i].name);
+    bench_line(in, name, 1e3 * brute[i], "ms");
   }
   bench_line(in, "longrange.growth", all[1].cost.forward / all[0].cost.forward, "1");
+  bench_line(in, "longrange.growth.brute", brute[1] / brute[0], "1");
   bench_line(in, "longrange.reverse_over_forward", all[0].cost.reverse / all[0].cost.forward, "1");
   return CLI_OK;
 }
