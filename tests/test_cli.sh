@@ -365,6 +365,13 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses_longrange "query 0: 'a'[0] has vertex 0.5" '[[0, 1, 0.5]]' ''
   refuses_longrange "query 0: a: it has no triangles" '[]' ''
   refuses_longrange "query 0: a: its triangles have an area of 0" '[[0, 0, 1]]' ''
+  two='[[0, 1, 2], [0, 2, 1]]' # with a tree over both
+  longrange "$two, \"tree\": [0, 1]" ''
+  works query longrange "$folder/query.json"
+  refuses_longrange "query 0: 'a'.tree: node 0 is not a pair" "$two, \"tree\": [[0, 1]]" ''
+  refuses_longrange "query 0: 'a'.tree has triangle 2, there are 2" "$two, \"tree\": [0, 2]" ''
+  refuses_longrange "query 0: 'a'.tree: a node is neither a pair nor a triangle" "$two, \"tree\": [0, 0.5]" ''
+  refuses_longrange "query 0: a: its tree has triangle 0 twice" "$two, \"tree\": [0, 0]" ''
   refuses "absent.json" query plane "$folder/absent.json"
   refuses "folder.abut': not a regular file" query plane "$folder/folder.abut"
   refuses "pipe.abut': not a regular file" query plane "$folder/pipe.abut"
