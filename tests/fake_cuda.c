@@ -96,7 +96,7 @@ static cudaError_t enter(const char *name) {
   calls++;
   if (plan.fail_at == 0 || calls < plan.fail_at || (calls > plan.fail_at && !plan.sticky)) return cudaSuccess;
   if (calls == plan.fail_at) failed = name;
-  return cudaErrorUnknown;
+  return plan.code ? (cudaError_t)plan.code : cudaErrorUnknown;
 }
 #define ENTER                                                                                                \
   do {                                                                                                       \
@@ -174,6 +174,11 @@ static block *block_of(const void *p) {
       return &blocks[i];
   return NULL;
 }
+int64_t fake_device_bytes(void) {
+  int64_t bytes = 0;
+  for (int i = 0; i < BLOCKS; i++) bytes += blocks[i].device ? (int64_t)blocks[i].bytes : 0;
+  return bytes;
+}
 static cudaError_t allocate(void **p, size_t bytes, int device) {
   int i = 0;
   while (i < BLOCKS && blocks[i].at) i++;
@@ -221,6 +226,14 @@ cudaError_t cudaFreeHost(void *p) {
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
   ENTER;
   *free_bytes = *total = device_bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *at, const void *p) {
+  ENTER;
+  const block *b = block_of(p);
+  memset(at, 0, sizeof *at);
+  at->type = !b ? cudaMemoryTypeUnregistered : b->device ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
   return cudaSuccess;
 }
 

@@ -225,7 +225,7 @@ static void spoil(array *a, int way, int64_t *strides) {
   if (way == 3) t->dtype.code = t->dtype.code == 2 ? 0 : 2;
   if (way == 4) t->dtype.bits = t->dtype.bits == 64 ? 32 : 64;
   if (way == 5) t->dtype.lanes = 2;
-  if (way == 6) t->device.device_type = 2;
+  if (way == 6) t->device = (__typeof__(t->device)){2, 1}; /* a GPU, but no batch's */
   if (way == 7) t->strides = strides;
   if (way == 8) t->data = NULL;
   if (way == 9) t->shape = NULL;

@@ -205,10 +205,11 @@ static abut_status build(abut_batch *b, const program *p, int which, graph *g) {
                        : which == AGAIN_START ? launch_list(b, p->start, c->outer)
                                               : launch_rounds(b, p, ROUNDS, c->outer);
   cudaError_t end = cudaStreamEndCapture(c->outer, &g->graph);
-  if (status != ABUT_OK) return status;
-  CK(end);
-  CK(cudaGraphInstantiate(&g->run, g->graph, 0));
-  return ABUT_OK;
+  if (status == ABUT_OK) status = cuda_check(c, end, "cudaStreamEndCapture");
+  if (status == ABUT_OK)
+    status = cuda_check(c, cudaGraphInstantiate(&g->run, g->graph, 0), "cudaGraphInstantiate");
+  if (status != ABUT_OK) cuda_graph_free(g); /* the batch may be asked again */
+  return status;
 }
 
 static program_graphs *graphs_of(cuda_device *c, const program *p) {
@@ -242,25 +243,32 @@ static int64_t cuda_lane_bytes(const abut_batch *b) {
   return (int64_t)cuda_layout(b, team_of(b), NULL, &(device_batch){0});
 }
 
-/* What programs use; a failure is kept for the next call. */
-static void cuda_close(abut_batch *b) {
-  cuda_device *c = b->cuda;
-  cuda_void_graphs(c);
-  if (c->stream) cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize");
+/* What programs use. */
+static void free_memory(cuda_device *c) {
   graphs_free(&c->rollout);
   graphs_free(&c->reverse);
   if (c->arena.base) cudaFree(c->arena.base);
   c->arena.base = NULL;
 }
+/* A failure is kept for the next call. */
+static void cuda_close(abut_batch *b) {
+  cuda_device *c = b->cuda;
+  cuda_void_graphs(c);
+  cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize");
+  free_memory(c);
+}
 
+/* Says nothing: the caller may still want to know why the call before failed. */
 static void cuda_destroy(abut_batch *b) {
   cuda_device *c = b->cuda;
   if (!c) return;
-  cuda_close(b);
+  if (c->stream) cudaStreamSynchronize(c->stream);
+  free_memory(c);
   if (c->staging) cudaFree(c->staging);
   if (c->tally) cudaFree(c->tally);
   if (c->watched) cudaFreeHost(c->watched);
   if (c->read) cudaFreeHost(c->read);
+  if (c->begun) cudaEventDestroy(c->begun);
   copy_buffer_destroy(c);
   cudaStream_t streams[] = {c->own, c->watch, c->outer, c->inner};
   for (int i = 0; i < 4; i++)
@@ -287,7 +295,7 @@ static abut_status cuda_allocate(const abut_batch *b, size_t bytes, char **memor
 /* A failure is kept for the next call. */
 static void cuda_release(const abut_batch *b, void *memory) {
   if (!memory) return;
-  if (cuda_use(b) == ABUT_OK) cuda_void_graphs(b->cuda);
+  if (b->cuda->lost == ABUT_OK && cuda_use(b) == ABUT_OK) cuda_void_graphs(b->cuda);
   cudaFree(memory);
 }
 
@@ -310,6 +318,7 @@ static abut_status create_device(abut_batch *b) {
   CK(cudaStreamCreateWithFlags(&c->watch, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->outer, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->inner, cudaStreamNonBlocking));
+  CK(cudaEventCreateWithFlags(&c->begun, cudaEventDisableTiming));
   CK(cudaHostAlloc((void **)&c->watched, sizeof *c->watched, cudaHostAllocDefault));
   CK(cudaHostAlloc((void **)&c->read, sizeof *c->read, cudaHostAllocDefault));
   CK(cudaMalloc((void **)&c->tally, sizeof *c->tally));
@@ -338,11 +347,12 @@ static abut_status cuda_open(abut_batch *b) {
   cuda_device *c = b->cuda;
   if (!c) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
   cudaDriverGetVersion(&driver);
-  if (first) c->loops = driver >= LOOPS_SINCE;
+  if (first) c->loops = driver >= LOOPS_SINCE && !getenv("ABUT_CUDA_UNROLL");
   abut_status status = cuda_use(b);
   if (status == ABUT_OK && first) status = create_device(b);
   if (status == ABUT_OK) status = open_memory(b);
-  if (status != ABUT_OK && c->lost == ABUT_OK) { /* a batch that could not grow has nothing to go on with */
+  if (status != ABUT_OK && c->lost == ABUT_OK &&
+      !first) { /* it could not grow and has nothing to go on with */
     c->lost = status;
     snprintf(c->why, sizeof c->why, "the batch is lost: %s", abut_error_message());
   }
@@ -362,6 +372,7 @@ static abut_status cuda_commit(abut_batch *b) {
 static abut_status watch(abut_batch *b, const program_io *io, program_report report) {
   cuda_device *c = b->cuda;
   const struct timespec pause = {0, 200 * 1000}; /* short, for short rollouts; told every 500th time */
+  if (report.progress) CK(cudaEventSynchronize(c->begun)); /* begin would overwrite a stop */
   for (int i = 0; report.progress && cudaStreamQuery(c->stream) == cudaErrorNotReady; i++) {
     nanosleep(&pause, NULL);
     if (i % 500 != 499) continue;
@@ -435,9 +446,14 @@ static abut_status run_program(abut_batch *b, const program *p, program_io *io, 
 static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, const caller_array *arrays,
                             int count, program_report report) {
   cuda_device *c = b->cuda;
+  if (report.progress && program_reports(report, io, 0)) { /* short programs are over before watch asks */
+    io->stop = STOP_ASKED;
+    return ABUT_OK;
+  }
   ABUT_TRY(cuda_use(b));
   ABUT_TRY(cuda_stage(c, arrays, count));
   ABUT_TRY(cuda_begin(b, p, io, c->stream));
+  CK(cudaEventRecord(c->begun, c->stream));
   abut_status status = run_program(b, p, io, report);
   abut_status copied = cuda_unstage(c, arrays, count, status == ABUT_OK && !io->need && !io->stop);
   return status != ABUT_OK ? status : copied;
@@ -448,6 +464,7 @@ void cuda_unroll(abut_batch *b) { b->cuda->loops = 0; }
 void cuda_chunk(abut_batch *b, size_t bytes) { b->cuda->buffer.bytes = bytes; }
 
 const backend backend_cuda = {.find = cuda_find,
+                              .holds = cuda_holds,
                               .kernels = cuda_kernels,
                               .lane_bytes = cuda_lane_bytes,
                               .open = cuda_open,

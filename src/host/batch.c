@@ -69,13 +69,13 @@ static int32_t initial_capacity(const abut_model *m, const abut_options *o) {
   return start < all ? start : all;
 }
 
-static void parameter_sizes(const abut_model *m, int32_t n[PARAM_COUNT]) {
-  n[PARAM_GRAVITY] = 3;
-  n[PARAM_FRICTION] = m->ngeom;
-  n[PARAM_MASS] = m->nbody;
-  n[PARAM_STIFFNESS] = 1;
-  n[PARAM_GAIN] = m->nu;
-  n[PARAM_BIAS] = 3 * m->nu;
+static void parameter_sizes(const abut_model *m, parameter_array p[PARAM_COUNT]) {
+  p[PARAM_GRAVITY].n = 3;
+  p[PARAM_FRICTION].n = m->ngeom;
+  p[PARAM_MASS].n = m->nbody;
+  p[PARAM_STIFFNESS].n = 1;
+  p[PARAM_GAIN].n = m->nu;
+  p[PARAM_BIAS].n = 3 * m->nu;
 }
 
 int64_t record_bytes(const abut_batch *b) {
@@ -113,6 +113,7 @@ static abut_status plan(const abut_model *model, const abut_options *options, ab
   b->backend = k;
   b->kernels = b->backend->kernels(&b->options);
   b->capacity = b->nslot = initial_capacity(model, &b->options);
+  parameter_sizes(model, b->parameters);
   ABUT_TRY(params_create(model, &b->options, &b->params));
   b->far = b->params.far ? FAR_FIRST : 0;
   return ABUT_OK;
@@ -127,11 +128,10 @@ abut_status abut_batch_memory(const abut_model *model, const abut_options *optio
   abut_batch b = {0};
   ABUT_TRY(plan(model, options, &b));
   int64_t workers = b.backend->lane_bytes(&b);
+  int64_t states = b.backend == &backend_cpu ? 2 * state_bytes(&b) : 0; /* a GPU's are among its lanes' */
   int64_t record = nstep > 0 ? bytes_add(start_bytes(&b), nstep, step_bytes(&b)) : 0;
-  if (bytes_per_env)
-    *bytes_per_env = 2 * state_bytes(&b) + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
-  if (bytes_total)
-    *bytes_total = bytes_add(workers, b.options.nenv, bytes_add(2 * state_bytes(&b), 1, record));
+  if (bytes_per_env) *bytes_per_env = states + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
+  if (bytes_total) *bytes_total = bytes_add(workers, b.options.nenv, bytes_add(states, 1, record));
   params_destroy(&b.params);
   return ABUT_OK;
 }
@@ -176,19 +176,16 @@ static void state_free(const abut_batch *b, batch_state *s) {
 }
 
 static abut_status default_parameters(abut_batch *b) {
-  int32_t n[PARAM_COUNT];
   const abut_model *m = b->model;
-  parameter_sizes(m, n);
   const double *from[PARAM_COUNT] = {m->gravity,       m->geom_friction, m->body_mass, &b->options.stiffness,
                                      m->actuator_gain, m->actuator_bias};
   for (int i = 0; i < PARAM_COUNT; i++) {
     parameter_array *p = &b->parameters[i];
-    p->n = n[i];
     p->rows = 1;
-    p->data = calloc((size_t)n[i] + 1, elem_size(b));
+    p->data = calloc((size_t)p->n + 1, elem_size(b));
     if (!p->data) return abut_fail(ABUT_ERROR_MEMORY, "parameters: out of memory");
     int override = i == PARAM_FRICTION && b->options.friction >= 0;
-    for (int32_t j = 0; j < n[i]; j++) elem_put(b, p->data, j, override ? b->options.friction : from[i][j]);
+    for (int32_t j = 0; j < p->n; j++) elem_put(b, p->data, j, override ? b->options.friction : from[i][j]);
   }
   return ABUT_OK;
 }

@@ -38,6 +38,7 @@ typedef struct cuda_device {
   char *staging; /* room for the caller's arrays in host memory */
   size_t staging_bytes;
   copy_buffer buffer;
+  cudaEvent_t begun;    /* a program that the host waits for */
   program_io *watched;  /* pinned */
   program_tally *tally; /* at one address as long as the batch lives */
   program_tally *read;  /* pinned */
@@ -82,6 +83,7 @@ abut_status copy_buffer_create(cuda_device *c, size_t bytes);
 void copy_buffer_destroy(cuda_device *c);
 abut_status cuda_push(abut_batch *b);
 abut_status cuda_fetch(abut_batch *b);
+abut_status cuda_holds(const abut_options *o, const char *name, const abut_tensor *t);
 abut_status cuda_stage(cuda_device *c, const caller_array *arrays, int count);
 abut_status cuda_unstage(cuda_device *c, const caller_array *arrays, int count, int wanted);
 

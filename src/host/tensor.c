@@ -1,5 +1,5 @@
 /* tensor.c: checks of the arrays that cross the API. */
-#include "tensor.h"
+#include "backend.h"
 #include "status.h"
 #include <stdio.h>
 
@@ -67,7 +67,7 @@ abut_status tensor_check(const char *name, const abut_tensor *t, const abut_opti
     return abut_fail(ABUT_ERROR_ARGUMENT,
                      "%s: data %p with byte_offset %llu is not aligned to elements of %d bytes", name,
                      t->data, (unsigned long long)t->byte_offset, t->dtype.bits / 8);
-  return ABUT_OK;
+  return tensor_on_gpu(t) && tensor_bytes(t) > 0 ? backend_cuda.holds(batch, name, t) : ABUT_OK;
 }
 
 abut_status tensor_check_host(const char *name, const abut_tensor *t, const abut_options *batch, char code,
