@@ -277,6 +277,39 @@ TEST(old_drivers_cannot_enqueue) {
   }
 }
 
+/* The caller's device, and captures that have nothing to do with the batch. */
+TEST(calls_leave_the_thread_as_it_was) {
+  bench t;
+  outcome here, there;
+  if (!bench_open(&t, "scenes/stack5.abut", 1, 1)) return;
+  abut_options o = t.o;
+  o.device_id = 1;
+  o.pair_capacity = 1;
+  abut_batch *b = batch_of(&t.s, &o);
+  REQUIRE(b);
+  CHECK(caller_untouched(0));
+  outcome_create(&here, &t.s, &o, 1);
+  outcome_create(&there, &t.s, &o, 1);
+  cudaStream_t other;
+  cudaGraph_t graph;
+  CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking) == cudaSuccess);
+  CHECK(cudaStreamBeginCapture(other, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+  outcome_go(&here, b); /* memory grows */
+  CHECK(here.reverse == ABUT_OK && here.result.reruns > 0 && caller_untouched(0));
+  CHECK(cudaStreamEndCapture(other, &graph) == cudaSuccess);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(other);
+  outcome_go(&there, t.b);
+  CHECK(same_outcome(&here, &there) && same_state(&t, t.b, b) && caller_untouched(0));
+  CHECK_STATUS(abut_batch_perturb(b, NULL, 1, 0, 0, 0.1), ABUT_OK);
+  CHECK_STATUS(abut_batch_sync(b, NULL), ABUT_OK);
+  CHECK(caller_untouched(0));
+  abut_batch_destroy(b);
+  outcome_free(&here);
+  outcome_free(&there);
+  bench_close(&t);
+}
+
 static int stop_when_asked_again(void *user, double fraction) {
   CHECK(fraction <= 1);
   return ++*(int *)user > 1;

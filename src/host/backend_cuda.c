@@ -233,10 +233,18 @@ static void graphs_free(program_graphs *p) {
 
 /* ---------------------------------------------------------------- memory */
 
-abut_status cuda_use(const abut_batch *b) {
-  cuda_device *c = b->cuda;
-  CK(cudaSetDevice(b->options.device_id));
-  return ABUT_OK;
+cudaError_t scope_open(cuda_scope *s, int32_t device_id) {
+  int current;
+  cudaError_t code = cudaThreadExchangeStreamCaptureMode(&s->mode);
+  if (code == cudaSuccess) code = cudaGetDevice(&current);
+  if (code != cudaSuccess || current == device_id) return code;
+  code = cudaSetDevice(device_id);
+  if (code == cudaSuccess) s->device = current;
+  return code;
+}
+void scope_close(cuda_scope *s) {
+  if (s->device >= 0) cudaSetDevice(s->device);
+  if (s->mode != cudaStreamCaptureModeRelaxed) cudaThreadExchangeStreamCaptureMode(&s->mode);
 }
 
 static int64_t cuda_lane_bytes(const abut_batch *b) {
@@ -253,6 +261,8 @@ static void free_memory(cuda_device *c) {
 /* A failure is kept for the next call. */
 static void cuda_close(abut_batch *b) {
   cuda_device *c = b->cuda;
+  SCOPE(caller);
+  cuda_check(c, scope_open(&caller, b->options.device_id), "cudaSetDevice");
   cuda_void_graphs(c);
   cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize");
   free_memory(c);
@@ -262,6 +272,8 @@ static void cuda_close(abut_batch *b) {
 static void cuda_destroy(abut_batch *b) {
   cuda_device *c = b->cuda;
   if (!c) return;
+  SCOPE(caller);
+  scope_open(&caller, b->options.device_id);
   if (c->stream) cudaStreamSynchronize(c->stream);
   free_memory(c);
   if (c->staging) cudaFree(c->staging);
@@ -278,24 +290,27 @@ static void cuda_destroy(abut_batch *b) {
 }
 
 static abut_status cuda_read(const abut_batch *b, void *host, const void *from, size_t bytes) {
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   return cuda_to_host(b->cuda, host, from, bytes);
 }
 static abut_status cuda_write(const abut_batch *b, void *to, const void *host, size_t bytes) {
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   return cuda_to_device(b->cuda, to, host, bytes);
 }
 
 static abut_status cuda_allocate(const abut_batch *b, size_t bytes, char **memory) {
   cuda_device *c = b->cuda;
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   CK(cudaMalloc((void **)memory, bytes ? bytes : 1));
   return ABUT_OK;
 }
 /* A failure is kept for the next call. */
 static void cuda_release(const abut_batch *b, void *memory) {
+  cuda_device *c = b->cuda;
   if (!memory) return;
-  if (b->cuda->lost == ABUT_OK && cuda_use(b) == ABUT_OK) cuda_void_graphs(b->cuda);
+  SCOPE(caller);
+  cudaError_t code = scope_open(&caller, b->options.device_id);
+  if (c->lost == ABUT_OK && cuda_check(c, code, "cudaSetDevice") == ABUT_OK) cuda_void_graphs(c);
   cudaFree(memory);
 }
 
@@ -313,7 +328,7 @@ static abut_status load_kernels(abut_batch *b) {
 static abut_status create_device(abut_batch *b) {
   cuda_device *c = b->cuda;
   ABUT_TRY(load_kernels(b));
-  if (!b->options.stream) CK(cudaStreamCreateWithFlags(&c->own, cudaStreamNonBlocking));
+  if (!b->options.stream) CK(cudaStreamCreateWithFlags(&c->own, cudaStreamDefault));
   c->stream = b->options.stream ? b->options.stream : c->own;
   CK(cudaStreamCreateWithFlags(&c->watch, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->outer, cudaStreamNonBlocking));
@@ -348,7 +363,8 @@ static abut_status cuda_open(abut_batch *b) {
   if (!c) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
   cudaDriverGetVersion(&driver);
   if (first) c->loops = driver >= LOOPS_SINCE && !getenv("ABUT_CUDA_UNROLL");
-  abut_status status = cuda_use(b);
+  SCOPE(caller);
+  abut_status status = cuda_check(c, scope_open(&caller, b->options.device_id), "cudaSetDevice");
   if (status == ABUT_OK && first) status = create_device(b);
   if (status == ABUT_OK) status = open_memory(b);
   if (status != ABUT_OK && c->lost == ABUT_OK &&
@@ -364,6 +380,7 @@ static abut_status cuda_open(abut_batch *b) {
 /* The kernels have committed. */
 static abut_status cuda_commit(abut_batch *b) {
   cuda_device *c = b->cuda;
+  USE(b);
   c->device_newer = 1;
   return cuda_to_host(c, b->state.status, c->at.state.status, (size_t)b->options.nenv * sizeof(uint32_t));
 }
@@ -450,7 +467,7 @@ static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, con
     io->stop = STOP_ASKED;
     return ABUT_OK;
   }
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   ABUT_TRY(cuda_stage(c, arrays, count));
   ABUT_TRY(cuda_begin(b, p, io, c->stream));
   CK(cudaEventRecord(c->begun, c->stream));

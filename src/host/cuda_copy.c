@@ -63,7 +63,7 @@ abut_status cuda_push(abut_batch *b) {
   cuda_device *c = b->cuda;
   state_copy copies[STATE_COPIES];
   int moved = 0;
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   cuda_state_copies(b, &c->at.state, copies);
   for (int i = 0; i < STATE_COPIES; i++)
     ABUT_TRY(cuda_to_device(c, copies[i].device, copies[i].host, copies[i].bytes));
@@ -82,6 +82,7 @@ abut_status cuda_fetch(abut_batch *b) {
   cuda_device *c = b->cuda;
   ABUT_TRY(cuda_settle(b, NULL));
   if (!c->device_newer) return ABUT_OK;
+  USE(b);
   state_copy copies[STATE_COPIES];
   cuda_state_copies(b, &c->at.state, copies);
   for (int i = 0; i < STATE_COPIES; i++)

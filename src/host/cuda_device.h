@@ -5,6 +5,7 @@
 #define ABUT_CUDA_DEVICE_H
 #include "backend.h"
 #include "cuda_memory.h"
+#include "cuda_scope.h"
 #include "status.h"
 
 enum { ROUNDS = 8, SEARCHES = 2, BLOCK = 64 };
@@ -55,8 +56,11 @@ typedef struct cuda_device {
 abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what);
 #define CK(call) ABUT_TRY(cuda_check(c, call, #call))
 
-/* Makes the batch's device the current one. */
-abut_status cuda_use(const abut_batch *b);
+/* To the end of the block the batch's device is the current one. */
+#define USE(b)                                                                                               \
+  SCOPE(caller);                                                                                             \
+  ABUT_TRY(cuda_check((b)->cuda, scope_open(&caller, (b)->options.device_id), "cudaSetDevice"))
+
 abut_status cuda_launch_stage(abut_batch *b, stage_id stage, cudaStream_t s);
 void cuda_graph_free(graph *g);
 /* Sets io for the kernels: where state, parameters and counters lie. */
