@@ -89,8 +89,7 @@ static abut_batch *replay_policy(const abut_model *model, abut_options options, 
   cudaGraphInstantiate(&exec, graph, 0);
   for (int t = 0; t < times; t++) cudaGraphLaunch(exec, stream);
   abut_rollout_result result;
-  abut_batch_sync(batch,
-                  &result); /* waits; result.done of all replays took effect, or it fails and says why */
+  abut_batch_sync(batch, &result); /* waits; says how many took effect, and why not all */
   /* to here */
   CHECK(result.done == times);
   GO(cudaGraphExecDestroy(exec));
