@@ -1,12 +1,15 @@
 # Cuda.cmake: compiles the kernels with nvcc, once per real type and team, for every architecture and as PTX for later
-# ones. A warning or a register spill fails the build. nvcc is called directly, so that CMake needs no CUDA language
+# ones. A warning or a register spill fails the build (ABUT_WERROR). nvcc is called directly, so that CMake needs no CUDA language
 # where there is none. Sets cuda_objects; defines ABUT_HAVE_CUDA for the library's host code.
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
 set(ABUT_CUDA_ARCHITECTURES 80 90 100 120 CACHE STRING "GPU architectures; the first one also as PTX")
-set(cuda_flags -std=c++17 -O3 -Werror all-warnings -Xptxas -warn-spills -Xptxas -Werror -Xptxas -v
+set(cuda_flags -std=c++17 -O3 -Xptxas -warn-spills -Xptxas -v
                -Xcompiler -fPIC,-fno-threadsafe-statics,-fno-exceptions
                -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
+if(ABUT_WERROR)
+  list(APPEND cuda_flags -Werror all-warnings -Xptxas -Werror)
+endif()
 if(ABUT_STRICT)
   list(APPEND cuda_flags -fmad=false -DABUT_STRICT)
 endif()

@@ -86,6 +86,14 @@ TEST(lists_grow_and_the_rollout_runs_again) {
   compare((trial){"scenes/stack5.abut", .nenv = 2, .nstep = 2, .capacity = 1});
 }
 
+/* What the arena holds at first is nobody's business (and the initcheck of tools/gpu.sh can see who reads
+ * it). */
+TEST(no_kernel_needs_memory_of_zeros) {
+  CHECK(setenv("ABUT_CUDA_UNSET", "1", 1) == 0);
+  compare((trial){"scenes/stack5.abut", .nenv = 2, .nstep = 1, .capacity = 1});
+  CHECK(unsetenv("ABUT_CUDA_UNSET") == 0);
+}
+
 /* State goes back and forth between host and device, and rollouts follow one another. */
 TEST(state_is_one_wherever_it_is) {
   scene s;

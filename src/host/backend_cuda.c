@@ -350,7 +350,7 @@ static abut_status open_memory(abut_batch *b) {
                      (long long)b->options.nenv, b->options.nenv == 1 ? " needs" : "s need",
                      (double)bytes / 0x1p30, b->options.device_id, (double)free_bytes / 0x1p30);
   CK(cudaMalloc((void **)&c->arena.base, bytes));
-  CK(cudaMemsetAsync(c->arena.base, 0, bytes, c->stream));
+  if (!getenv("ABUT_CUDA_UNSET")) CK(cudaMemsetAsync(c->arena.base, 0, bytes, c->stream));
   cuda_layout(b, team_of(b), c->arena.base, &c->at);
   ABUT_TRY(cuda_fill(b, team_of(b), &c->at));
   return cuda_push(b);
