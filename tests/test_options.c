@@ -50,6 +50,7 @@ static const bad_option bad_options[] = {
     BAD(gap0, 'd', NAN, "nan"),
     BAD(max_separation, 'd', -1, "-1"),
     BAD(max_separation, 'd', NAN, "nan"),
+    BAD(max_separation, 'd', INFINITY, "inf"),
     BAD(friction, 'd', NAN, "nan"),
     BAD(friction, 'd', 1e7, "1e+07"),
     BAD(slip_velocity, 'd', 0, "0"),
@@ -255,7 +256,23 @@ TEST(shape_message) {
   c.in[2].shape[1] = 3;
   CHECK_STATUS(abut_rollout(c.b, &c.r.args, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
   CHECK(!strcmp(abut_error_message(), "ctrl: has shape [3, 3, 12], needs [3, 4, 12]"));
+  c.in[2].shape[1] = 4;
+  c.in[2].t.dtype.lanes = 2;
+  CHECK_STATUS(abut_rollout(c.b, &c.r.args, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
+  check_says("ctrl: has type code 2 with 2 lanes of 64 bits, needs code 2 with 1 lane of 64 bits");
   call_free(&c);
+}
+
+TEST(a_batch_on_the_cpu_has_no_gpu) {
+  scene s;
+  abut_batch *b;
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  abut_options o = test_options(1);
+  o.device = ABUT_DEVICE_CPU;
+  o.device_id = 7;
+  CHECK_STATUS(abut_batch_create(s.model, &o, &b), ABUT_ERROR_ARGUMENT);
+  check_says("option device_id: 7");
+  scene_free(&s);
 }
 
 /* Compact strides, an offset and sizes of 1 that broadcast are all fine. */

@@ -44,6 +44,9 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   RANGE(o->device_id >= 0, "device_id", "d", o->device_id);
   if (o->stream && o->device != ABUT_DEVICE_CUDA)
     return abut_fail(ABUT_ERROR_ARGUMENT, "option stream: %p is of no use to a batch on the CPU", o->stream);
+  if (o->device_id && o->device != ABUT_DEVICE_CUDA)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "option device_id: %d names a GPU, this batch is on the CPU",
+                     o->device_id);
   RANGE(o->team == 0 || o->team == 1 || o->team == 32, "team", "d", o->team);
   if (o->timestep == 0) o->timestep = 0.01;
   if (o->stiffness == 0) o->stiffness = o->contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-8;
@@ -53,7 +56,7 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   RANGE(o->stiffness > 0 && isfinite(o->stiffness), "stiffness", "g", o->stiffness);
   RANGE(o->length > 0 && isfinite(o->length), "length", "g", o->length);
   RANGE(o->gap0 > 0 && isfinite(o->gap0), "gap0", "g", o->gap0);
-  RANGE(o->max_separation >= 0, "max_separation", "g", o->max_separation);
+  RANGE(o->max_separation >= 0 && isfinite(o->max_separation), "max_separation", "g", o->max_separation);
   RANGE(!isnan(o->friction) && o->friction < 1e6, "friction", "g", o->friction);
   RANGE(o->slip_velocity > 0 && isfinite(o->slip_velocity), "slip_velocity", "g", o->slip_velocity);
   RANGE(o->epsilon > 0 && o->epsilon <= 100, "epsilon", "g", o->epsilon);
@@ -393,15 +396,24 @@ static abut_status check_state(const abut_batch *b, const abut_tensor *qpos, con
   return tensor_check("qvel", qvel, &b->options, 'r', 2, v, broadcast);
 }
 
+/* Whether an environment that mask selects takes this row; the only one is taken by all. */
+static int row_used(const abut_batch *b, const uint8_t *mask, int64_t row, int64_t rows) {
+  if (!mask || rows > 1) return !mask || mask[row];
+  int used = 0;
+  for (int64_t env = 0; env < b->options.nenv; env++) used |= mask[env] != 0;
+  return used;
+}
+
 /* A quaternion that cannot be made unit is no orientation. */
 static abut_status check_quaternions(const abut_batch *b, const uint8_t *mask, const char *qpos,
                                      int64_t rows) {
   const abut_model *m = b->model;
   for (int64_t row = 0; row < rows; row++) {
+    if (!row_used(b, mask, row, rows)) continue;
     const char *q = qpos + (size_t)(row * m->nq) * elem_size(b);
     for (int32_t j = 0; j < m->njnt; j++) {
       int32_t type = m->jnt_type[j], at = m->jnt_qposadr[j] + (type == ABUT_JOINT_FREE ? 3 : 0);
-      if ((type != ABUT_JOINT_FREE && type != ABUT_JOINT_BALL) || (mask && rows > 1 && !mask[row])) continue;
+      if (type != ABUT_JOINT_FREE && type != ABUT_JOINT_BALL) continue;
       double norm = 0;
       for (int i = 0; i < 4; i++) norm = hypot(norm, elem_get(b, q, at + i));
       if (norm > 1e-10 && norm < 1e10) continue;

@@ -16,8 +16,9 @@ static abut_status check_type(const char *name, const abut_tensor *t, int32_t dt
                                 : 0,
       want_bits = code == 'r' && dtype == ABUT_F64 ? 64 : 32;
   if (t->dtype.code == want_code && t->dtype.bits == want_bits && t->dtype.lanes == 1) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT, "%s: has type code %d with %d bits, needs code %d with %d bits", name,
-                   t->dtype.code, t->dtype.bits, want_code, want_bits);
+  return abut_fail(ABUT_ERROR_ARGUMENT,
+                   "%s: has type code %d with %d lanes of %d bits, needs code %d with 1 lane of %d bits",
+                   name, t->dtype.code, t->dtype.lanes, t->dtype.bits, want_code, want_bits);
 }
 
 static int compact(const abut_tensor *t) {
