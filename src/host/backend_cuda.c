@@ -367,8 +367,8 @@ static abut_status cuda_open(abut_batch *b) {
   abut_status status = cuda_check(c, scope_open(&caller, b->options.device_id), "cudaSetDevice");
   if (status == ABUT_OK && first) status = create_device(b);
   if (status == ABUT_OK) status = open_memory(b);
-  if (status != ABUT_OK && c->lost == ABUT_OK &&
-      !first) { /* it could not grow and has nothing to go on with */
+  /* a batch that could not grow has nothing to go on with */
+  if (status != ABUT_OK && c->lost == ABUT_OK && !first) {
     c->lost = status;
     snprintf(c->why, sizeof c->why, "the batch is lost: %s", abut_error_message());
   }
