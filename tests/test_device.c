@@ -71,9 +71,9 @@ static void policy(const void *qvel, void *ctrl, cudaStream_t stream) {
 
 static abut_batch *replay_policy(const abut_model *model, abut_options options, cudaStream_t stream,
                                  abut_tensor qvel, abut_tensor ctrl, int times) {
-  abut_batch *batch;
-  cudaGraph_t graph;
-  cudaGraphExec_t exec;
+  abut_batch *batch = NULL;
+  cudaGraph_t graph = NULL;
+  cudaGraphExec_t exec = NULL;
   /* shown in docs/gpu.md */
   options.device = ABUT_DEVICE_CUDA;
   options.stream = stream; /* all of the batch's work goes there; NULL: a stream of its own */
@@ -88,7 +88,7 @@ static abut_batch *replay_policy(const abut_model *model, abut_options options, 
   cudaStreamEndCapture(stream, &graph);
   cudaGraphInstantiate(&exec, graph, 0);
   for (int t = 0; t < times; t++) cudaGraphLaunch(exec, stream);
-  abut_rollout_result result;
+  abut_rollout_result result = {0};
   abut_batch_sync(batch, &result); /* waits; says how many took effect, and why not all */
   /* to here */
   CHECK(result.done == times);
@@ -167,8 +167,8 @@ TEST(short_lists_lose_no_step) {
 TEST(void_graphs_do_nothing) {
   scene s;
   cudaStream_t stream;
-  cudaGraph_t graph;
-  cudaGraphExec_t exec;
+  cudaGraph_t graph = NULL;
+  cudaGraphExec_t exec = NULL;
   array mass;
   REQUIRE(scene_load("scenes/stack5.abut", &s));
   GO(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));

@@ -245,14 +245,14 @@ enum { ABUT_SOLVER_JOINT = 0, ABUT_SOLVER_NESTED = 1 };
 
 typedef struct abut_options {
   int64_t nenv;
-  int32_t device;         /* ABUT_DEVICE_*; auto: the CPU */
-  int32_t device_id;      /* which of several GPUs, from 0 */
-  int32_t team;           /* GPU: threads per environment, 1 or 32; 0: by nenv. Changes no bit */
-  void *stream;           /* GPU: a cudaStream_t that outlives the batch; NULL: one of its own */
-  int32_t threads;        /* CPU; 0: all cores. No more are used than have environments to work on */
-  int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
-  int32_t contact;        /* ABUT_CONTACT_* */
-  int32_t weights;        /* of a shape's points */
+  int32_t device;    /* ABUT_DEVICE_*; auto: the CPU */
+  int32_t device_id; /* which of several GPUs, from 0 */
+  int32_t team;      /* GPU: threads per environment, 1 or 32; 0: by nenv. Changes no bit */
+  void *stream;    /* GPU: a cudaStream_t that outlives the batch; NULL: its own, ordered with the default */
+  int32_t threads; /* CPU; 0: all cores. No more are used than have environments to work on */
+  int32_t dtype;   /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
+  int32_t contact; /* ABUT_CONTACT_* */
+  int32_t weights; /* of a shape's points */
   int32_t friction_form;  /* ABUT_FRICTION_* */
   int32_t solver;         /* joint; nested is the reference that solves every plane to the end */
   int32_t max_iterations; /* Newton iterations per step; a lane that needs many holds up no other */
@@ -361,8 +361,8 @@ typedef struct abut_rollout_result {
   double seconds;      /* abut_batch_sync: 0 */
 } abut_rollout_result;
 
-/* Called from the calling thread about ten times a second; return non-zero to stop after the steps in flight.
- */
+/* Called from the calling thread at the beginning and about ten times a second; return non-zero to stop after
+ * the steps in flight. */
 typedef int (*abut_progress)(void *user, double fraction);
 
 /* result and progress may be NULL. Bad input fails before anything is written. */
