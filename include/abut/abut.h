@@ -245,14 +245,14 @@ enum { ABUT_SOLVER_JOINT = 0, ABUT_SOLVER_NESTED = 1 };
 
 typedef struct abut_options {
   int64_t nenv;
-  int32_t device;    /* ABUT_DEVICE_*; auto: the CPU */
-  int32_t device_id; /* which of several GPUs, from 0 */
-  int32_t team;      /* GPU: threads per environment, 1 or 32; 0: by nenv. Changes no bit */
-  void *stream;    /* GPU: a cudaStream_t that outlives the batch; NULL: its own, ordered with the default */
-  int32_t threads; /* CPU; 0: all cores. No more are used than have environments to work on */
-  int32_t dtype;   /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
-  int32_t contact; /* ABUT_CONTACT_* */
-  int32_t weights; /* of a shape's points */
+  int32_t device;         /* ABUT_DEVICE_*; auto: the CPU */
+  int32_t device_id;      /* which of several GPUs, from 0 */
+  int32_t team;           /* GPU: threads per environment, 1 or 32; 0: by nenv. Changes no bit */
+  void *stream;           /* GPU: a cudaStream_t that outlives the batch; NULL: one of its own (gpu.md) */
+  int32_t threads;        /* CPU; 0: all cores. No more are used than have environments to work on */
+  int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
+  int32_t contact;        /* ABUT_CONTACT_* */
+  int32_t weights;        /* of a shape's points */
   int32_t friction_form;  /* ABUT_FRICTION_* */
   int32_t solver;         /* joint; nested is the reference that solves every plane to the end */
   int32_t max_iterations; /* Newton iterations per step; a lane that needs many holds up no other */
