@@ -45,7 +45,7 @@ has() { grep -q "$1" "$results/parts.txt" || fail "no '$1' in parts.txt: $(cat "
 hasnt() { ! grep -q "$1" "$results/parts.txt" || fail "'$1' in parts.txt: $(cat "$results/parts.txt")"; }
 
 gpu build || fail "build: $(cat "$folder/out")"
-has '^build passed' && has '^build_strict passed' && has '^spills passed' && hasnt bits
+has '^build passed' && has '^build_strict passed' && has '^build_work passed' && has '^spills passed' && hasnt bits
 grep -q 'ABUT_WERROR=OFF' "$folder/cmake.log" || fail "a warning fails the build"
 SPILLS=16 gpu build && fail "spills were not reported"
 has '^spills FAILED (1)'

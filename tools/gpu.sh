@@ -156,9 +156,10 @@ tables() {
 }
 
 # both at once: each leaves cores idle while its longest kernels compile
-part build build 400 "$self" compile build-gpu release "$capability" abut_program abut_work test_device_gpu $(printf 'test_%s ' $tests) &
+part build build 400 "$self" compile build-gpu release "$capability" abut_program test_device_gpu $(printf 'test_%s ' $tests) &
 part build build_strict 400 "$self" compile build-gpu-strict strict "$capability" abut_program test_golden &
 wait
+part build build_work 120 "$self" compile build-gpu release "$capability" abut_work # apart: it needs g++
 part build spills 10 "$self" spills build-gpu
 
 # what is worth most comes first
