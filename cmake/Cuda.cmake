@@ -1,12 +1,15 @@
 # Cuda.cmake: compiles the kernels with nvcc, once per real type and team, for every architecture and as PTX for later
-# ones. A warning or a register spill fails the build. nvcc is called directly, so that CMake needs no CUDA language
+# ones. A warning or a register spill fails the build (ABUT_WERROR). nvcc is called directly, so that CMake needs no CUDA language
 # where there is none. Sets cuda_objects; defines ABUT_HAVE_CUDA for the library's host code.
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
 set(ABUT_CUDA_ARCHITECTURES 80 90 100 120 CACHE STRING "GPU architectures; the first one also as PTX")
-set(cuda_flags -std=c++17 -O3 -Werror all-warnings -Xptxas -warn-spills -Xptxas -Werror -Xptxas -v
+set(cuda_flags -std=c++17 -O3 -Xptxas -warn-spills -Xptxas -v
                -Xcompiler -fPIC,-fno-threadsafe-statics,-fno-exceptions
                -I${PROJECT_SOURCE_DIR}/include -I${PROJECT_SOURCE_DIR}/src)
+if(ABUT_WERROR)
+  list(APPEND cuda_flags -Werror all-warnings -Xptxas -Werror)
+endif()
 if(ABUT_STRICT)
   list(APPEND cuda_flags -fmad=false -DABUT_STRICT)
 endif()
@@ -20,12 +23,32 @@ if(NOT ABUT_CUDA STREQUAL "OFF")
     message(FATAL_ERROR "ABUT_CUDA=${ABUT_CUDA}, but there is no nvcc in PATH, CUDA_PATH, CUDA_HOME or /usr/local/cuda")
   endif()
 endif()
-note_dependency(nvcc "${NVCC}" "${NVCC}" "kernels are not compiled for GPUs")
 
-# for tests/test_cuda.c too, which needs no nvcc
+# for tests/test_cuda.c too, which needs no nvcc. Loops in graphs came with CUDA 12.4; older ones would end in errors of
+# the compiler
 find_path(ABUT_CUDA_INCLUDE cuda_runtime_api.h PATHS $ENV{CUDA_PATH}/include $ENV{CUDA_HOME}/include
           /usr/local/cuda/include)
 mark_as_advanced(ABUT_CUDA_INCLUDE)
+set(header_version 0)
+if(ABUT_CUDA_INCLUDE)
+  file(STRINGS ${ABUT_CUDA_INCLUDE}/cuda_runtime_api.h header_version REGEX "^#define CUDART_VERSION")
+  string(REGEX REPLACE "[^0-9]" "" header_version "${header_version}")
+endif()
+if(header_version LESS 12040)
+  set(ABUT_CUDA_INCLUDE ABUT_CUDA_INCLUDE-NOTFOUND)
+endif()
+if(NVCC)
+  execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE nvcc_version)
+  string(REGEX REPLACE ".*release ([0-9.]+).*" "\\1" nvcc_version "${nvcc_version}")
+  if(nvcc_version VERSION_LESS 12.4 OR NOT ABUT_CUDA_INCLUDE)
+    if(NOT ABUT_CUDA STREQUAL "AUTO")
+      message(FATAL_ERROR "ABUT_CUDA=${ABUT_CUDA}, but ${NVCC} is of CUDA ${nvcc_version}, cuda_runtime_api.h of "
+                          "${header_version} (0: there is none); 12.4 (12040) is needed")
+    endif()
+    set(NVCC NVCC-NOTFOUND)
+  endif()
+endif()
+note_dependency(nvcc "${NVCC}" "${NVCC}" "kernels are not compiled for GPUs (CUDA 12.4 or later)")
 
 set(cuda_objects "")
 add_library(abut_cuda_runtime INTERFACE) # what the objects need

@@ -58,7 +58,8 @@ struct CUevent_st {
   int64_t time; /* of the last record (us) */
 };
 struct CUstream_st {
-  node *queue[NODES]; /* work that has not run */
+  int device, blocking; /* blocking: in order with the legacy stream */
+  node *queue[NODES];   /* work that has not run */
   int count;
   cudaGraph_t capture; /* being captured into */
   int to_graph, invalid;
@@ -73,7 +74,13 @@ static struct {
 static unsigned condition_count = 1;
 
 enum { STREAMS = 64 };
-static cudaStream_t streams[STREAMS];
+static struct CUstream_st legacy = {.device = -1}; /* of whichever device is current */
+static cudaStream_t streams[STREAMS] = {&legacy};
+static cudaStream_t stream_of(cudaStream_t s) { return s && s != cudaStreamLegacy ? s : &legacy; }
+
+/* Of the one thread there is. */
+static int current;
+static enum cudaStreamCaptureMode interaction = cudaStreamCaptureModeGlobal;
 
 static fake_plan plan;
 static int64_t calls, live, allocations, ticks;
@@ -89,14 +96,14 @@ int64_t fake_calls(void) { return calls; }
 const char *fake_failed_call(void) { return failed; }
 int64_t fake_live_objects(void) { return live; }
 int64_t fake_allocations(void) { return allocations; }
-int64_t fake_pending(cudaStream_t s) { return s->count; }
+int64_t fake_pending(cudaStream_t s) { return stream_of(s)->count; }
 
 /* Whether this call is the one that fails. */
 static cudaError_t enter(const char *name) {
   calls++;
   if (plan.fail_at == 0 || calls < plan.fail_at || (calls > plan.fail_at && !plan.sticky)) return cudaSuccess;
   if (calls == plan.fail_at) failed = name;
-  return cudaErrorUnknown;
+  return plan.code ? (cudaError_t)plan.code : cudaErrorUnknown;
 }
 #define ENTER                                                                                                \
   do {                                                                                                       \
@@ -104,9 +111,10 @@ static cudaError_t enter(const char *name) {
     if (entered != cudaSuccess) return entered;                                                              \
   } while (0)
 
-/* A call that no capture survives. */
+/* A call that no capture survives, unless the thread has said that it knows. */
 static cudaError_t unsafe(void) {
   int capturing = 0;
+  if (interaction == cudaStreamCaptureModeRelaxed) return cudaSuccess;
   for (int i = 0; i < STREAMS; i++) {
     if (!streams[i] || !streams[i]->capture) continue;
     streams[i]->invalid = 1;
@@ -136,6 +144,7 @@ const char *cudaGetErrorString(cudaError_t code) {
          : code == cudaErrorStreamCaptureUnsupported ? "operation not permitted when stream is capturing"
                                                      : "error";
 }
+cudaError_t cudaGetLastError(void) { return cudaSuccess; }
 cudaError_t cudaDriverGetVersion(int *version) {
   *version = plan.no_driver ? 0 : plan.no_loops ? 12000 : 13000;
   return cudaSuccess;
@@ -154,7 +163,20 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 cudaError_t cudaSetDevice(int device) {
   ENTER;
   MUST(device >= 0 && device < 2, "device %d", device);
+  current = device;
   return cudaSuccess;
+}
+cudaError_t cudaGetDevice(int *device) {
+  ENTER;
+  *device = current;
+  return cudaSuccess;
+}
+/* Takes effect even where it fails; whoever puts the mode back is not told, the next call is. */
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+  enum cudaStreamCaptureMode before = interaction;
+  interaction = *mode;
+  *mode = before;
+  return before == cudaStreamCaptureModeRelaxed ? cudaSuccess : enter(__func__);
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -163,7 +185,8 @@ enum { BLOCKS = 4096 };
 typedef struct block {
   char *at;
   size_t bytes;
-  int device;
+  int device;  /* or pinned */
+  int ordinal; /* of the device */
 } block;
 static block blocks[BLOCKS];
 static const size_t device_bytes = (size_t)1 << 30;
@@ -174,13 +197,18 @@ static block *block_of(const void *p) {
       return &blocks[i];
   return NULL;
 }
+int64_t fake_device_bytes(void) {
+  int64_t bytes = 0;
+  for (int i = 0; i < BLOCKS; i++) bytes += blocks[i].device ? (int64_t)blocks[i].bytes : 0;
+  return bytes;
+}
 static cudaError_t allocate(void **p, size_t bytes, int device) {
   int i = 0;
   while (i < BLOCKS && blocks[i].at) i++;
   MUST(i < BLOCKS, "too many allocations");
   MUST(bytes > 0, "an allocation of nothing");
   if (bytes > device_bytes) return cudaErrorMemoryAllocation;
-  blocks[i] = (block){malloc(bytes), bytes, device};
+  blocks[i] = (block){malloc(bytes), bytes, device, current};
   MUST(blocks[i].at, "the host is out of memory");
   memset(blocks[i].at, 0xff, bytes); /* NaN, -1 */
   *p = blocks[i].at;
@@ -221,6 +249,15 @@ cudaError_t cudaFreeHost(void *p) {
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total) {
   ENTER;
   *free_bytes = *total = device_bytes;
+  return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *at, const void *p) {
+  ENTER;
+  const block *b = block_of(p);
+  memset(at, 0, sizeof *at);
+  at->device = b ? b->ordinal : -1;
+  at->type = !b ? cudaMemoryTypeUnregistered : b->device ? cudaMemoryTypeDevice : cudaMemoryTypeHost;
   return cudaSuccess;
 }
 
@@ -382,8 +419,25 @@ static void run_all(void) {
     while (streams[i] && streams[i]->count) run_one(streams[i]);
 }
 
+/* What must be done before work on s: the legacy stream waits for blocking ones, and they for it. It cannot
+ * wait for one that is being captured. */
+static cudaError_t join_legacy(cudaStream_t s) {
+  for (int i = 0; i < STREAMS; i++) {
+    cudaStream_t other = streams[i];
+    if (!other || other == s || !(s == &legacy ? other->blocking : s->blocking && other == &legacy)) continue;
+    if (other->capture) return other->invalid = 1, cudaErrorStreamCaptureImplicit;
+    while (other->count) run_one(other);
+  }
+  return cudaSuccess;
+}
+
 /* Puts work on a stream, or into the graph that it is captured into. */
-static cudaError_t put(cudaStream_t s, node n) {
+static cudaError_t put(cudaStream_t to, node n) {
+  cudaStream_t s = stream_of(to);
+  MUST(s == &legacy || s->device == current || n.kind == NODE_COPY || n.kind == NODE_RECORD,
+       "work for device %d while %d is current", s->device, current);
+  cudaError_t refused = s->capture ? cudaSuccess : join_legacy(s);
+  if (refused != cudaSuccess) return free(n.io), refused;
   node *kept = new_zeroed(sizeof *kept);
   *kept = n;
   if (s->invalid) return free(n.io), free(kept), cudaErrorStreamCaptureInvalidated;
@@ -469,6 +523,7 @@ static void begin(cudaStream_t s, cudaGraph_t g, enum cudaStreamCaptureMode mode
 }
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode) {
   ENTER;
+  if (stream_of(s) == &legacy) return cudaErrorStreamCaptureUnsupported;
   begin(s, NULL, mode);
   return cudaSuccess;
 }
@@ -496,8 +551,11 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *g) {
   *g = captured;
   return cudaSuccess;
 }
-cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus *status) {
+cudaError_t cudaStreamIsCapturing(cudaStream_t of, enum cudaStreamCaptureStatus *status) {
   ENTER;
+  cudaStream_t s = stream_of(of);
+  for (int i = 0; s == &legacy && i < STREAMS; i++)
+    if (streams[i] && streams[i]->blocking && streams[i]->capture) return cudaErrorStreamCaptureImplicit;
   *status = s->invalid   ? cudaStreamCaptureStatusInvalidated
             : s->capture ? cudaStreamCaptureStatusActive
                          : cudaStreamCaptureStatusNone;
@@ -573,7 +631,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *run, cudaGraph_t g, unsigned l
 /* One with loops cannot be captured. */
 cudaError_t cudaGraphLaunch(cudaGraphExec_t run, cudaStream_t s) {
   ENTER;
-  if (s->capture) {
+  if (stream_of(s)->capture) {
     s->invalid = 1;
     return cudaErrorStreamCaptureUnsupported;
   }
@@ -599,8 +657,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) {
   ENTER_UNSAFE;
   int i = 0;
   while (i < STREAMS && streams[i]) i++;
-  MUST(flags == cudaStreamNonBlocking && i < STREAMS, "flags %u, stream %d", flags, i);
+  MUST((flags == cudaStreamNonBlocking || flags == cudaStreamDefault) && i < STREAMS, "flags %u, stream %d",
+       flags, i);
   streams[i] = *s = new_zeroed(sizeof **s);
+  **s = (struct CUstream_st){.device = current, .blocking = flags == cudaStreamDefault};
   live++;
   return cudaSuccess;
 }
@@ -613,14 +673,21 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
   live--;
   return enter(__func__);
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-  ENTER_UNSAFE;
-  while (s->count) run_one(s);
-  return cudaSuccess;
+/* Nobody waits for a stream that is being captured. */
+static cudaError_t wait_for(cudaStream_t s) {
+  if (s->capture) s->invalid = 1;
+  return s->capture ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
 }
-cudaError_t cudaStreamQuery(cudaStream_t s) {
+cudaError_t cudaStreamSynchronize(cudaStream_t of) {
   ENTER_UNSAFE;
-  if (!s->count) return cudaSuccess;
+  cudaStream_t s = stream_of(of);
+  while (s->count) run_one(s);
+  return wait_for(s);
+}
+cudaError_t cudaStreamQuery(cudaStream_t of) {
+  ENTER_UNSAFE;
+  cudaStream_t s = stream_of(of);
+  if (!s->count) return wait_for(s);
   run_one(s);
   return cudaErrorNotReady;
 }
@@ -646,8 +713,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) {
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
   ENTER;
-  MUST(!s->capture, "an event that only orders a capture");
-  e->stream = s;
+  MUST(!stream_of(s)->capture, "an event that only orders a capture");
+  e->stream = stream_of(s);
   return put(s, (node){.kind = NODE_RECORD, .event = e, .count = ++e->wanted});
 }
 /* A node of the graph, which records the event whenever it runs. */

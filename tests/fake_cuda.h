@@ -10,6 +10,7 @@
 typedef struct fake_plan {
   int64_t fail_at; /* the call, counted from 1, that fails; 0: none */
   int sticky;      /* and every later one */
+  int code;        /* what it returns; 0: cudaErrorUnknown */
   int no_driver, no_devices, no_loops;
 } fake_plan;
 
@@ -24,7 +25,8 @@ const char *fake_failed_call(void);
 int64_t fake_live_objects(void);
 /* Work on a stream that has not run. */
 int64_t fake_pending(cudaStream_t stream);
-/* Allocations so far. */
+/* Allocations so far, and what those on a device hold now (bytes). */
 int64_t fake_allocations(void);
+int64_t fake_device_bytes(void);
 
 #endif

@@ -44,11 +44,19 @@ static inline int bench_open(bench *t, const char *path, int64_t nenv, int own_s
   t->b = batch_of(&t->s, &t->o);
   return t->b != NULL;
 }
+/* A call leaves the thread's device and capture mode as they were. */
+static inline int caller_untouched(int device) {
+  int current = -1;
+  enum cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  cudaGetDevice(&current);
+  cudaThreadExchangeStreamCaptureMode(&mode);
+  return current == device && mode == cudaStreamCaptureModeGlobal;
+}
 static inline void bench_close(bench *t) {
   abut_batch_destroy(t->b);
   if (t->stream) cudaStreamDestroy(t->stream);
   scene_free(&t->s);
-  CHECK(fake_live_objects() == 0);
+  CHECK(fake_live_objects() == 0 && caller_untouched(0));
   CHECK(!team_parted());
 }
 /* Starts where another batch of the same scene starts. */

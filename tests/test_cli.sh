@@ -196,6 +196,8 @@ first=$(hash_of $random --seed 5)
 same "$first" "$(hash_of $random --seed 5 --threads 1)" "threads change the result"
 differs "$first" "$(hash_of $random --seed 6)" "the seed does not change the controls"
 differs "$first" "$(hash_of $random --seed 5 --perturb 1e-3)" "--perturb does nothing"
+works gradient scenes/ant_box.abut --steps 2 --perturb 1e300
+grep -q 'nonfinite *1,' "$folder/stdout" && pass || fail "gradient names states that are no numbers"
 "$abut" help rollout | grep -q FILE.h5 && pass || fail "help names --out"
 
 write_npy constant.npy '<f8' False '(1, 1, 12)' 0.25

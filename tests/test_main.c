@@ -44,13 +44,15 @@ static int run(const test_case *test) {
   return failures == 0;
 }
 
-/* Every test that starts from the defaults can be run on a GPU: ABUT_TEST_DEVICE=cuda (tools/gpu.sh). */
+/* Every test that starts from the defaults can be run on a GPU: ABUT_TEST_DEVICE=cuda, with ABUT_TEST_TEAM
+ * threads per environment (tools/gpu.sh). */
 abut_options __real_abut_default_options(void);
 abut_options __wrap_abut_default_options(void);
 abut_options __wrap_abut_default_options(void) {
   abut_options o = __real_abut_default_options();
-  const char *device = getenv("ABUT_TEST_DEVICE");
+  const char *device = getenv("ABUT_TEST_DEVICE"), *team = getenv("ABUT_TEST_TEAM");
   if (device && !strcmp(device, "cuda")) o.device = ABUT_DEVICE_CUDA;
+  if (team) o.team = atoi(team);
   return o;
 }
 

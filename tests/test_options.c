@@ -50,6 +50,7 @@ static const bad_option bad_options[] = {
     BAD(gap0, 'd', NAN, "nan"),
     BAD(max_separation, 'd', -1, "-1"),
     BAD(max_separation, 'd', NAN, "nan"),
+    BAD(max_separation, 'd', INFINITY, "inf"),
     BAD(friction, 'd', NAN, "nan"),
     BAD(friction, 'd', 1e7, "1e+07"),
     BAD(slip_velocity, 'd', 0, "0"),
@@ -225,7 +226,7 @@ static void spoil(array *a, int way, int64_t *strides) {
   if (way == 3) t->dtype.code = t->dtype.code == 2 ? 0 : 2;
   if (way == 4) t->dtype.bits = t->dtype.bits == 64 ? 32 : 64;
   if (way == 5) t->dtype.lanes = 2;
-  if (way == 6) t->device.device_type = 2;
+  if (way == 6) t->device = (__typeof__(t->device)){2, 1}; /* a GPU, but no batch's */
   if (way == 7) t->strides = strides;
   if (way == 8) t->data = NULL;
   if (way == 9) t->shape = NULL;
@@ -255,7 +256,23 @@ TEST(shape_message) {
   c.in[2].shape[1] = 3;
   CHECK_STATUS(abut_rollout(c.b, &c.r.args, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
   CHECK(!strcmp(abut_error_message(), "ctrl: has shape [3, 3, 12], needs [3, 4, 12]"));
+  c.in[2].shape[1] = 4;
+  c.in[2].t.dtype.lanes = 2;
+  CHECK_STATUS(abut_rollout(c.b, &c.r.args, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
+  check_says("ctrl: has type code 2 with 2 lanes of 64 bits, needs code 2 with 1 lane of 64 bits");
   call_free(&c);
+}
+
+TEST(a_batch_on_the_cpu_has_no_gpu) {
+  scene s;
+  abut_batch *b;
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  abut_options o = test_options(1);
+  o.device = ABUT_DEVICE_CPU;
+  o.device_id = 7;
+  CHECK_STATUS(abut_batch_create(s.model, &o, &b), ABUT_ERROR_ARGUMENT);
+  check_says("option device_id: 7");
+  scene_free(&s);
 }
 
 /* Compact strides, an offset and sizes of 1 that broadcast are all fine. */

@@ -255,6 +255,26 @@ TEST(perturb_depends_on_seed_environment_and_step_only) {
   scene_free(&s);
 }
 
+/* Rows that no selected environment takes need not be states. */
+TEST(unused_rows_are_not_looked_at) {
+  scene s;
+  array q;
+  const uint8_t none[2] = {0, 0}, second[2] = {0, 1};
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  for (int64_t n = 1; n <= 2; n++) {
+    abut_options o = test_options(n);
+    abut_batch *b = batch_of(&s, &o);
+    REQUIRE(b);
+    array_create(&q, 'd', 2, (int64_t[]){1, s.n.nq});
+    for (size_t i = 0; i < q.count; i++) array_set(&q, i, NAN);
+    CHECK_STATUS(abut_batch_set_state(b, none, tensor(&q), NULL), ABUT_OK);
+    CHECK_STATUS(abut_batch_set_state(b, n == 1 ? NULL : second, tensor(&q), NULL), ABUT_ERROR_ARGUMENT);
+    array_free(&q);
+    abut_batch_destroy(b);
+  }
+  scene_free(&s);
+}
+
 /* Mean, deviation and tails of the normal law; quaternions stay unit. */
 TEST(perturb_is_normal) {
   scene s;

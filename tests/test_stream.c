@@ -82,6 +82,8 @@ TEST(tensors_elsewhere_are_refused_by_name) {
   CHECK(strstr(abut_error_message(), "CUDA device 0"));
   elsewhere.device.device_type = 8;
   CHECK_REFUSED(abut_rollout(t.b, &a, NULL, NULL, NULL), "xpos: lies on device type 8");
+  elsewhere.device = (__typeof__(elsewhere.device)){2, 0}; /* says so, and is not */
+  CHECK_REFUSED(abut_rollout(t.b, &a, NULL, NULL, NULL), "xpos: says CUDA device 0 (type 2), but");
   elsewhere.device.device_type = 3; /* pinned */
   CHECK_STATUS(abut_rollout(t.b, &a, NULL, NULL, NULL), ABUT_OK);
   a.enqueue = 1;
@@ -261,12 +263,70 @@ TEST(nothing_overtakes_a_call_that_did_not_run) {
 TEST(old_drivers_cannot_enqueue) {
   bench t;
   abut_rollout_args a = abut_default_rollout_args();
+  for (int by_name = 0; by_name < 2; by_name++) {
+    if (by_name) CHECK(setenv("ABUT_CUDA_UNROLL", "1", 1) == 0);
+    if (!bench_open(&t, "scenes/stack5.abut", 1, 1)) return;
+    CHECK(unsetenv("ABUT_CUDA_UNROLL") == 0);
+    if (!by_name) cuda_unroll(t.b);
+    a.enqueue = 1;
+    CHECK_STATUS(abut_rollout(t.b, &a, NULL, NULL, NULL), ABUT_ERROR_DEVICE);
+    CHECK(strstr(abut_error_message(), "12.4"));
+    a.enqueue = 0;
+    CHECK_STATUS(abut_rollout(t.b, &a, NULL, NULL, NULL), ABUT_OK);
+    bench_close(&t);
+  }
+}
+
+/* The caller's device, and captures that have nothing to do with the batch. */
+TEST(calls_leave_the_thread_as_it_was) {
+  bench t;
+  outcome here, there;
   if (!bench_open(&t, "scenes/stack5.abut", 1, 1)) return;
-  cuda_unroll(t.b);
-  a.enqueue = 1;
-  CHECK_STATUS(abut_rollout(t.b, &a, NULL, NULL, NULL), ABUT_ERROR_DEVICE);
-  CHECK(strstr(abut_error_message(), "12.4"));
-  a.enqueue = 0;
-  CHECK_STATUS(abut_rollout(t.b, &a, NULL, NULL, NULL), ABUT_OK);
+  abut_options o = t.o;
+  o.device_id = 1;
+  o.pair_capacity = 1;
+  abut_batch *b = batch_of(&t.s, &o);
+  REQUIRE(b);
+  CHECK(caller_untouched(0));
+  outcome_create(&here, &t.s, &o, 1);
+  outcome_create(&there, &t.s, &o, 1);
+  cudaStream_t other;
+  cudaGraph_t graph;
+  CHECK(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking) == cudaSuccess);
+  CHECK(cudaStreamBeginCapture(other, cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+  outcome_go(&here, b); /* memory grows */
+  CHECK(here.reverse == ABUT_OK && here.result.reruns > 0 && caller_untouched(0));
+  CHECK(cudaStreamEndCapture(other, &graph) == cudaSuccess);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(other);
+  outcome_go(&there, t.b);
+  CHECK(same_outcome(&here, &there) && same_state(&t, t.b, b) && caller_untouched(0));
+  CHECK_STATUS(abut_batch_perturb(b, NULL, 1, 0, 0, 0.1), ABUT_OK);
+  CHECK_STATUS(abut_batch_sync(b, NULL), ABUT_OK);
+  CHECK(caller_untouched(0));
+  abut_batch_destroy(b);
+  outcome_free(&here);
+  outcome_free(&there);
+  bench_close(&t);
+}
+
+static int stop_when_asked_again(void *user, double fraction) {
+  CHECK(fraction <= 1);
+  return ++*(int *)user > 1;
+}
+
+/* Where the stream has earlier work for longer than it takes until a callback is asked again. */
+TEST(a_stop_is_not_lost_behind_earlier_work) {
+  enum { EARLIER = 505 };
+  bench t;
+  void *memory;
+  int asked = 0;
+  abut_rollout_args a = abut_default_rollout_args();
+  if (!bench_open(&t, "scenes/stack5.abut", 1, 0)) return;
+  CHECK(cudaMalloc(&memory, 8) == cudaSuccess);
+  for (int i = 0; i < EARLIER; i++) CHECK(cudaMemsetAsync(memory, 0, 8, t.stream) == cudaSuccess);
+  abut_status status = abut_rollout(t.b, &a, NULL, stop_when_asked_again, &asked);
+  CHECK(asked > 0 && status == (asked > 1 ? ABUT_ERROR_ARGUMENT : ABUT_OK));
+  cudaFree(memory);
   bench_close(&t);
 }

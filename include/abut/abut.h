@@ -248,7 +248,7 @@ typedef struct abut_options {
   int32_t device;         /* ABUT_DEVICE_*; auto: the CPU */
   int32_t device_id;      /* which of several GPUs, from 0 */
   int32_t team;           /* GPU: threads per environment, 1 or 32; 0: by nenv. Changes no bit */
-  void *stream;           /* GPU: a cudaStream_t that outlives the batch; NULL: one of its own */
+  void *stream;           /* GPU: a cudaStream_t that outlives the batch; NULL: one of its own (gpu.md) */
   int32_t threads;        /* CPU; 0: all cores. No more are used than have environments to work on */
   int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
   int32_t contact;        /* ABUT_CONTACT_* */
@@ -361,8 +361,8 @@ typedef struct abut_rollout_result {
   double seconds;      /* abut_batch_sync: 0 */
 } abut_rollout_result;
 
-/* Called from the calling thread about ten times a second; return non-zero to stop after the steps in flight.
- */
+/* Called from the calling thread at the beginning and about ten times a second; return non-zero to stop after
+ * the steps in flight. */
 typedef int (*abut_progress)(void *user, double fraction);
 
 /* result and progress may be NULL. Bad input fails before anything is written. */

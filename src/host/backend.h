@@ -9,9 +9,11 @@
 typedef struct backend {
   /* Whether options.device_id can be used; fails with the reason. */
   abut_status (*find)(const abut_options *options);
+  /* Whether a tensor that says so lies on options.device_id; NULL where none can. */
+  abut_status (*holds)(const abut_options *options, const char *name, const abut_tensor *t);
   /* Kernels whose real type, lanes and rows decide sizes. */
   const abut_kernels *(*kernels)(const abut_options *options);
-  /* Bytes of all lane groups. */
+  /* Bytes of all lane groups; on a GPU, of states and everything else that is not the record too. */
   int64_t (*lane_bytes)(const abut_batch *b);
   /* Lane groups with b->nslot slots, and room for b->capacity contacts per record, with the host's state.
    * close gives that back before another open; destroy everything, whatever a failed open left. */

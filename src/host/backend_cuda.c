@@ -205,10 +205,11 @@ static abut_status build(abut_batch *b, const program *p, int which, graph *g) {
                        : which == AGAIN_START ? launch_list(b, p->start, c->outer)
                                               : launch_rounds(b, p, ROUNDS, c->outer);
   cudaError_t end = cudaStreamEndCapture(c->outer, &g->graph);
-  if (status != ABUT_OK) return status;
-  CK(end);
-  CK(cudaGraphInstantiate(&g->run, g->graph, 0));
-  return ABUT_OK;
+  if (status == ABUT_OK) status = cuda_check(c, end, "cudaStreamEndCapture");
+  if (status == ABUT_OK)
+    status = cuda_check(c, cudaGraphInstantiate(&g->run, g->graph, 0), "cudaGraphInstantiate");
+  if (status != ABUT_OK) cuda_graph_free(g); /* the batch may be asked again */
+  return status;
 }
 
 static program_graphs *graphs_of(cuda_device *c, const program *p) {
@@ -232,35 +233,54 @@ static void graphs_free(program_graphs *p) {
 
 /* ---------------------------------------------------------------- memory */
 
-abut_status cuda_use(const abut_batch *b) {
-  cuda_device *c = b->cuda;
-  CK(cudaSetDevice(b->options.device_id));
-  return ABUT_OK;
+cudaError_t scope_open(cuda_scope *s, int32_t device_id) {
+  int current;
+  cudaError_t code = cudaThreadExchangeStreamCaptureMode(&s->mode);
+  if (code == cudaSuccess) code = cudaGetDevice(&current);
+  if (code != cudaSuccess || current == device_id) return code;
+  code = cudaSetDevice(device_id);
+  if (code == cudaSuccess) s->device = current;
+  return code;
+}
+void scope_close(cuda_scope *s) {
+  if (s->device >= 0) cudaSetDevice(s->device);
+  if (s->mode != cudaStreamCaptureModeRelaxed) cudaThreadExchangeStreamCaptureMode(&s->mode);
 }
 
 static int64_t cuda_lane_bytes(const abut_batch *b) {
   return (int64_t)cuda_layout(b, team_of(b), NULL, &(device_batch){0});
 }
 
-/* What programs use; a failure is kept for the next call. */
-static void cuda_close(abut_batch *b) {
-  cuda_device *c = b->cuda;
-  cuda_void_graphs(c);
-  if (c->stream) cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize");
+/* What programs use. */
+static void free_memory(cuda_device *c) {
   graphs_free(&c->rollout);
   graphs_free(&c->reverse);
   if (c->arena.base) cudaFree(c->arena.base);
   c->arena.base = NULL;
 }
+/* A failure is kept for the next call. */
+static void cuda_close(abut_batch *b) {
+  cuda_device *c = b->cuda;
+  SCOPE(caller);
+  cuda_check(c, scope_open(&caller, b->options.device_id), "cudaSetDevice");
+  cuda_void_graphs(c);
+  cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize");
+  free_memory(c);
+}
 
+/* Says nothing: the caller may still want to know why the call before failed. */
 static void cuda_destroy(abut_batch *b) {
   cuda_device *c = b->cuda;
   if (!c) return;
-  cuda_close(b);
+  SCOPE(caller);
+  scope_open(&caller, b->options.device_id);
+  if (c->stream) cudaStreamSynchronize(c->stream);
+  free_memory(c);
   if (c->staging) cudaFree(c->staging);
   if (c->tally) cudaFree(c->tally);
   if (c->watched) cudaFreeHost(c->watched);
   if (c->read) cudaFreeHost(c->read);
+  if (c->begun) cudaEventDestroy(c->begun);
   copy_buffer_destroy(c);
   cudaStream_t streams[] = {c->own, c->watch, c->outer, c->inner};
   for (int i = 0; i < 4; i++)
@@ -270,24 +290,27 @@ static void cuda_destroy(abut_batch *b) {
 }
 
 static abut_status cuda_read(const abut_batch *b, void *host, const void *from, size_t bytes) {
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   return cuda_to_host(b->cuda, host, from, bytes);
 }
 static abut_status cuda_write(const abut_batch *b, void *to, const void *host, size_t bytes) {
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   return cuda_to_device(b->cuda, to, host, bytes);
 }
 
 static abut_status cuda_allocate(const abut_batch *b, size_t bytes, char **memory) {
   cuda_device *c = b->cuda;
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   CK(cudaMalloc((void **)memory, bytes ? bytes : 1));
   return ABUT_OK;
 }
 /* A failure is kept for the next call. */
 static void cuda_release(const abut_batch *b, void *memory) {
+  cuda_device *c = b->cuda;
   if (!memory) return;
-  if (cuda_use(b) == ABUT_OK) cuda_void_graphs(b->cuda);
+  SCOPE(caller);
+  cudaError_t code = scope_open(&caller, b->options.device_id);
+  if (c->lost == ABUT_OK && cuda_check(c, code, "cudaSetDevice") == ABUT_OK) cuda_void_graphs(c);
   cudaFree(memory);
 }
 
@@ -305,11 +328,12 @@ static abut_status load_kernels(abut_batch *b) {
 static abut_status create_device(abut_batch *b) {
   cuda_device *c = b->cuda;
   ABUT_TRY(load_kernels(b));
-  if (!b->options.stream) CK(cudaStreamCreateWithFlags(&c->own, cudaStreamNonBlocking));
+  if (!b->options.stream) CK(cudaStreamCreateWithFlags(&c->own, cudaStreamDefault));
   c->stream = b->options.stream ? b->options.stream : c->own;
   CK(cudaStreamCreateWithFlags(&c->watch, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->outer, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->inner, cudaStreamNonBlocking));
+  CK(cudaEventCreateWithFlags(&c->begun, cudaEventDisableTiming));
   CK(cudaHostAlloc((void **)&c->watched, sizeof *c->watched, cudaHostAllocDefault));
   CK(cudaHostAlloc((void **)&c->read, sizeof *c->read, cudaHostAllocDefault));
   CK(cudaMalloc((void **)&c->tally, sizeof *c->tally));
@@ -326,7 +350,7 @@ static abut_status open_memory(abut_batch *b) {
                      (long long)b->options.nenv, b->options.nenv == 1 ? " needs" : "s need",
                      (double)bytes / 0x1p30, b->options.device_id, (double)free_bytes / 0x1p30);
   CK(cudaMalloc((void **)&c->arena.base, bytes));
-  CK(cudaMemsetAsync(c->arena.base, 0, bytes, c->stream));
+  if (!getenv("ABUT_CUDA_UNSET")) CK(cudaMemsetAsync(c->arena.base, 0, bytes, c->stream));
   cuda_layout(b, team_of(b), c->arena.base, &c->at);
   ABUT_TRY(cuda_fill(b, team_of(b), &c->at));
   return cuda_push(b);
@@ -338,11 +362,13 @@ static abut_status cuda_open(abut_batch *b) {
   cuda_device *c = b->cuda;
   if (!c) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
   cudaDriverGetVersion(&driver);
-  if (first) c->loops = driver >= LOOPS_SINCE;
-  abut_status status = cuda_use(b);
+  if (first) c->loops = driver >= LOOPS_SINCE && !getenv("ABUT_CUDA_UNROLL");
+  SCOPE(caller);
+  abut_status status = cuda_check(c, scope_open(&caller, b->options.device_id), "cudaSetDevice");
   if (status == ABUT_OK && first) status = create_device(b);
   if (status == ABUT_OK) status = open_memory(b);
-  if (status != ABUT_OK && c->lost == ABUT_OK) { /* a batch that could not grow has nothing to go on with */
+  /* a batch that could not grow has nothing to go on with */
+  if (status != ABUT_OK && c->lost == ABUT_OK && !first) {
     c->lost = status;
     snprintf(c->why, sizeof c->why, "the batch is lost: %s", abut_error_message());
   }
@@ -354,6 +380,7 @@ static abut_status cuda_open(abut_batch *b) {
 /* The kernels have committed. */
 static abut_status cuda_commit(abut_batch *b) {
   cuda_device *c = b->cuda;
+  USE(b);
   c->device_newer = 1;
   return cuda_to_host(c, b->state.status, c->at.state.status, (size_t)b->options.nenv * sizeof(uint32_t));
 }
@@ -362,6 +389,7 @@ static abut_status cuda_commit(abut_batch *b) {
 static abut_status watch(abut_batch *b, const program_io *io, program_report report) {
   cuda_device *c = b->cuda;
   const struct timespec pause = {0, 200 * 1000}; /* short, for short rollouts; told every 500th time */
+  if (report.progress) CK(cudaEventSynchronize(c->begun)); /* begin would overwrite a stop */
   for (int i = 0; report.progress && cudaStreamQuery(c->stream) == cudaErrorNotReady; i++) {
     nanosleep(&pause, NULL);
     if (i % 500 != 499) continue;
@@ -435,9 +463,14 @@ static abut_status run_program(abut_batch *b, const program *p, program_io *io, 
 static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, const caller_array *arrays,
                             int count, program_report report) {
   cuda_device *c = b->cuda;
-  ABUT_TRY(cuda_use(b));
+  if (report.progress && program_reports(report, io, 0)) { /* short programs are over before watch asks */
+    io->stop = STOP_ASKED;
+    return ABUT_OK;
+  }
+  USE(b);
   ABUT_TRY(cuda_stage(c, arrays, count));
   ABUT_TRY(cuda_begin(b, p, io, c->stream));
+  CK(cudaEventRecord(c->begun, c->stream));
   abut_status status = run_program(b, p, io, report);
   abut_status copied = cuda_unstage(c, arrays, count, status == ABUT_OK && !io->need && !io->stop);
   return status != ABUT_OK ? status : copied;
@@ -448,6 +481,7 @@ void cuda_unroll(abut_batch *b) { b->cuda->loops = 0; }
 void cuda_chunk(abut_batch *b, size_t bytes) { b->cuda->buffer.bytes = bytes; }
 
 const backend backend_cuda = {.find = cuda_find,
+                              .holds = cuda_holds,
                               .kernels = cuda_kernels,
                               .lane_bytes = cuda_lane_bytes,
                               .open = cuda_open,

@@ -44,6 +44,9 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   RANGE(o->device_id >= 0, "device_id", "d", o->device_id);
   if (o->stream && o->device != ABUT_DEVICE_CUDA)
     return abut_fail(ABUT_ERROR_ARGUMENT, "option stream: %p is of no use to a batch on the CPU", o->stream);
+  if (o->device_id && o->device != ABUT_DEVICE_CUDA)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "option device_id: %d names a GPU, this batch is on the CPU",
+                     o->device_id);
   RANGE(o->team == 0 || o->team == 1 || o->team == 32, "team", "d", o->team);
   if (o->timestep == 0) o->timestep = 0.01;
   if (o->stiffness == 0) o->stiffness = o->contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-8;
@@ -53,7 +56,7 @@ static abut_status resolve(const abut_options *in, abut_options *o) {
   RANGE(o->stiffness > 0 && isfinite(o->stiffness), "stiffness", "g", o->stiffness);
   RANGE(o->length > 0 && isfinite(o->length), "length", "g", o->length);
   RANGE(o->gap0 > 0 && isfinite(o->gap0), "gap0", "g", o->gap0);
-  RANGE(o->max_separation >= 0, "max_separation", "g", o->max_separation);
+  RANGE(o->max_separation >= 0 && isfinite(o->max_separation), "max_separation", "g", o->max_separation);
   RANGE(!isnan(o->friction) && o->friction < 1e6, "friction", "g", o->friction);
   RANGE(o->slip_velocity > 0 && isfinite(o->slip_velocity), "slip_velocity", "g", o->slip_velocity);
   RANGE(o->epsilon > 0 && o->epsilon <= 100, "epsilon", "g", o->epsilon);
@@ -69,13 +72,13 @@ static int32_t initial_capacity(const abut_model *m, const abut_options *o) {
   return start < all ? start : all;
 }
 
-static void parameter_sizes(const abut_model *m, int32_t n[PARAM_COUNT]) {
-  n[PARAM_GRAVITY] = 3;
-  n[PARAM_FRICTION] = m->ngeom;
-  n[PARAM_MASS] = m->nbody;
-  n[PARAM_STIFFNESS] = 1;
-  n[PARAM_GAIN] = m->nu;
-  n[PARAM_BIAS] = 3 * m->nu;
+static void parameter_sizes(const abut_model *m, parameter_array p[PARAM_COUNT]) {
+  p[PARAM_GRAVITY].n = 3;
+  p[PARAM_FRICTION].n = m->ngeom;
+  p[PARAM_MASS].n = m->nbody;
+  p[PARAM_STIFFNESS].n = 1;
+  p[PARAM_GAIN].n = m->nu;
+  p[PARAM_BIAS].n = 3 * m->nu;
 }
 
 int64_t record_bytes(const abut_batch *b) {
@@ -113,6 +116,7 @@ static abut_status plan(const abut_model *model, const abut_options *options, ab
   b->backend = k;
   b->kernels = b->backend->kernels(&b->options);
   b->capacity = b->nslot = initial_capacity(model, &b->options);
+  parameter_sizes(model, b->parameters);
   ABUT_TRY(params_create(model, &b->options, &b->params));
   b->far = b->params.far ? FAR_FIRST : 0;
   return ABUT_OK;
@@ -127,11 +131,10 @@ abut_status abut_batch_memory(const abut_model *model, const abut_options *optio
   abut_batch b = {0};
   ABUT_TRY(plan(model, options, &b));
   int64_t workers = b.backend->lane_bytes(&b);
+  int64_t states = b.backend == &backend_cpu ? 2 * state_bytes(&b) : 0; /* a GPU's are among its lanes' */
   int64_t record = nstep > 0 ? bytes_add(start_bytes(&b), nstep, step_bytes(&b)) : 0;
-  if (bytes_per_env)
-    *bytes_per_env = 2 * state_bytes(&b) + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
-  if (bytes_total)
-    *bytes_total = bytes_add(workers, b.options.nenv, bytes_add(2 * state_bytes(&b), 1, record));
+  if (bytes_per_env) *bytes_per_env = states + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
+  if (bytes_total) *bytes_total = bytes_add(workers, b.options.nenv, bytes_add(states, 1, record));
   params_destroy(&b.params);
   return ABUT_OK;
 }
@@ -176,19 +179,16 @@ static void state_free(const abut_batch *b, batch_state *s) {
 }
 
 static abut_status default_parameters(abut_batch *b) {
-  int32_t n[PARAM_COUNT];
   const abut_model *m = b->model;
-  parameter_sizes(m, n);
   const double *from[PARAM_COUNT] = {m->gravity,       m->geom_friction, m->body_mass, &b->options.stiffness,
                                      m->actuator_gain, m->actuator_bias};
   for (int i = 0; i < PARAM_COUNT; i++) {
     parameter_array *p = &b->parameters[i];
-    p->n = n[i];
     p->rows = 1;
-    p->data = calloc((size_t)n[i] + 1, elem_size(b));
+    p->data = calloc((size_t)p->n + 1, elem_size(b));
     if (!p->data) return abut_fail(ABUT_ERROR_MEMORY, "parameters: out of memory");
     int override = i == PARAM_FRICTION && b->options.friction >= 0;
-    for (int32_t j = 0; j < n[i]; j++) elem_put(b, p->data, j, override ? b->options.friction : from[i][j]);
+    for (int32_t j = 0; j < p->n; j++) elem_put(b, p->data, j, override ? b->options.friction : from[i][j]);
   }
   return ABUT_OK;
 }
@@ -396,15 +396,24 @@ static abut_status check_state(const abut_batch *b, const abut_tensor *qpos, con
   return tensor_check("qvel", qvel, &b->options, 'r', 2, v, broadcast);
 }
 
+/* Whether an environment that mask selects takes this row; the only one is taken by all. */
+static int row_used(const abut_batch *b, const uint8_t *mask, int64_t row, int64_t rows) {
+  if (!mask || rows > 1) return !mask || mask[row];
+  int used = 0;
+  for (int64_t env = 0; env < b->options.nenv; env++) used |= mask[env] != 0;
+  return used;
+}
+
 /* A quaternion that cannot be made unit is no orientation. */
 static abut_status check_quaternions(const abut_batch *b, const uint8_t *mask, const char *qpos,
                                      int64_t rows) {
   const abut_model *m = b->model;
   for (int64_t row = 0; row < rows; row++) {
+    if (!row_used(b, mask, row, rows)) continue;
     const char *q = qpos + (size_t)(row * m->nq) * elem_size(b);
     for (int32_t j = 0; j < m->njnt; j++) {
       int32_t type = m->jnt_type[j], at = m->jnt_qposadr[j] + (type == ABUT_JOINT_FREE ? 3 : 0);
-      if ((type != ABUT_JOINT_FREE && type != ABUT_JOINT_BALL) || (mask && rows > 1 && !mask[row])) continue;
+      if (type != ABUT_JOINT_FREE && type != ABUT_JOINT_BALL) continue;
       double norm = 0;
       for (int i = 0; i < 4; i++) norm = hypot(norm, elem_get(b, q, at + i));
       if (norm > 1e-10 && norm < 1e10) continue;

@@ -63,7 +63,7 @@ abut_status cuda_push(abut_batch *b) {
   cuda_device *c = b->cuda;
   state_copy copies[STATE_COPIES];
   int moved = 0;
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   cuda_state_copies(b, &c->at.state, copies);
   for (int i = 0; i < STATE_COPIES; i++)
     ABUT_TRY(cuda_to_device(c, copies[i].device, copies[i].host, copies[i].bytes));
@@ -82,6 +82,7 @@ abut_status cuda_fetch(abut_batch *b) {
   cuda_device *c = b->cuda;
   ABUT_TRY(cuda_settle(b, NULL));
   if (!c->device_newer) return ABUT_OK;
+  USE(b);
   state_copy copies[STATE_COPIES];
   cuda_state_copies(b, &c->at.state, copies);
   for (int i = 0; i < STATE_COPIES; i++)
@@ -91,6 +92,23 @@ abut_status cuda_fetch(abut_batch *b) {
 }
 
 /* ---------------------------------------------------------------- the caller's arrays */
+
+/* A kernel that reads memory of the host ends the process's use of the device, so tags are not believed. */
+abut_status cuda_holds(const abut_options *o, const char *name, const abut_tensor *t) {
+  struct cudaPointerAttributes at;
+  cudaError_t code = cudaPointerGetAttributes(&at, tensor_data(t));
+  if (code != cudaSuccess)
+    return abut_fail(ABUT_ERROR_DEVICE, "%s: cudaPointerGetAttributes: %s", name, cudaGetErrorString(code));
+  if (at.type == cudaMemoryTypeManaged || (at.type == cudaMemoryTypeDevice && at.device == o->device_id))
+    return ABUT_OK;
+  if (at.type == cudaMemoryTypeDevice)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: says CUDA device %d (type 2), but %p lies on device %d", name,
+                     o->device_id, (void *)tensor_data(t), at.device);
+  return abut_fail(ABUT_ERROR_ARGUMENT,
+                   "%s: says CUDA device %d (type 2), but %p is no memory of a device: that of the host has "
+                   "type 1, or 3 where it is pinned",
+                   name, o->device_id, (void *)tensor_data(t));
+}
 
 static int staged(const caller_array *a) { return a->x && !tensor_on_gpu(a->x) && tensor_bytes(a->x) > 0; }
 static void point(const caller_array *a, char *to) { *(char **)a->pointer = to; }
@@ -109,6 +127,7 @@ abut_status cuda_stage(cuda_device *c, const caller_array *arrays, int count) {
   char *at = c->staging;
   for (int i = 0; i < count; i++) {
     const caller_array *a = &arrays[i];
+    if (a->x && tensor_bytes(a->x) == 0) point(a, NULL); /* the kernels need no address of the host's */
     if (!staged(a)) continue;
     if (a->input != ARRAY_OUT) ABUT_TRY(cuda_to_device(c, at, tensor_data(a->x), tensor_bytes(a->x)));
     point(a, at);

@@ -5,6 +5,7 @@
 #define ABUT_CUDA_DEVICE_H
 #include "backend.h"
 #include "cuda_memory.h"
+#include "cuda_scope.h"
 #include "status.h"
 
 enum { ROUNDS = 8, SEARCHES = 2, BLOCK = 64 };
@@ -38,6 +39,7 @@ typedef struct cuda_device {
   char *staging; /* room for the caller's arrays in host memory */
   size_t staging_bytes;
   copy_buffer buffer;
+  cudaEvent_t begun;    /* a program that the host waits for */
   program_io *watched;  /* pinned */
   program_tally *tally; /* at one address as long as the batch lives */
   program_tally *read;  /* pinned */
@@ -54,8 +56,11 @@ typedef struct cuda_device {
 abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what);
 #define CK(call) ABUT_TRY(cuda_check(c, call, #call))
 
-/* Makes the batch's device the current one. */
-abut_status cuda_use(const abut_batch *b);
+/* To the end of the block the batch's device is the current one. */
+#define USE(b)                                                                                               \
+  SCOPE(caller);                                                                                             \
+  ABUT_TRY(cuda_check((b)->cuda, scope_open(&caller, (b)->options.device_id), "cudaSetDevice"))
+
 abut_status cuda_launch_stage(abut_batch *b, stage_id stage, cudaStream_t s);
 void cuda_graph_free(graph *g);
 /* Sets io for the kernels: where state, parameters and counters lie. */
@@ -82,6 +87,7 @@ abut_status copy_buffer_create(cuda_device *c, size_t bytes);
 void copy_buffer_destroy(cuda_device *c);
 abut_status cuda_push(abut_batch *b);
 abut_status cuda_fetch(abut_batch *b);
+abut_status cuda_holds(const abut_options *o, const char *name, const abut_tensor *t);
 abut_status cuda_stage(cuda_device *c, const caller_array *arrays, int count);
 abut_status cuda_unstage(cuda_device *c, const caller_array *arrays, int count, int wanted);
 

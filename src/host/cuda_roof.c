@@ -19,6 +19,7 @@ abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
 
 #else
 #include "cuda_memory.h"
+#include "cuda_scope.h"
 
 /* In the order of ROOF_* in roof.inl. */
 enum { FMA, DIVISION, ROOT, KINDS, CHAINS = 8, FMA_ROUNDS = 8192, OTHER_ROUNDS = 1024 };
@@ -44,7 +45,6 @@ static abut_status roof_open(roof_run *r, int32_t device_id, int32_t dtype) {
   size_t free_bytes, total;
   int processors;
   r->kernel = cuda_roof(dtype);
-  CK(cudaSetDevice(device_id));
   CK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device_id));
   CK(cudaMemGetInfo(&free_bytes, &total));
   r->blocks = (unsigned)processors * BLOCKS_PER_PROCESSOR;
@@ -102,6 +102,8 @@ static abut_status measure(roof_run *r, gpu_roofs *roofs) {
 abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
   roof_run r = {0};
   ABUT_TRY(find(device_id));
+  SCOPE(caller);
+  CK(scope_open(&caller, device_id));
   abut_status status = roof_open(&r, device_id, dtype);
   if (status == ABUT_OK) status = measure(&r, roofs);
   roof_close(&r);

@@ -51,7 +51,7 @@ abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io) 
   program_io counted = *io;
   enum cudaStreamCaptureStatus capture;
   graph *g;
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   ABUT_TRY(capture_status(c, &capture));
   if (!c->loops)
     return abut_fail(ABUT_ERROR_DEVICE,
@@ -115,7 +115,7 @@ static abut_status grow_for(abut_batch *b, const program_tally *t) {
 abut_status cuda_settle(abut_batch *b, abut_rollout_result *r) {
   cuda_device *c = b->cuda;
   enum cudaStreamCaptureStatus capture;
-  ABUT_TRY(cuda_use(b));
+  USE(b);
   ABUT_TRY(capture_status(c, &capture));
   if (capture != cudaStreamCaptureStatusNone)
     return abut_fail(

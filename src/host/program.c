@@ -99,5 +99,6 @@ double program_seconds(void) {
 }
 
 int program_reports(program_report report, const program_io *io, int64_t steps) {
-  return report.progress(report.user, (double)steps / ((double)io->nenv * (double)io->nstep));
+  double all = (double)io->nenv * (double)io->nstep;
+  return report.progress(report.user, all > 0 ? (double)steps / all : 0);
 }

@@ -1,5 +1,5 @@
 /* tensor.c: checks of the arrays that cross the API. */
-#include "tensor.h"
+#include "backend.h"
 #include "status.h"
 #include <stdio.h>
 
@@ -16,8 +16,9 @@ static abut_status check_type(const char *name, const abut_tensor *t, int32_t dt
                                 : 0,
       want_bits = code == 'r' && dtype == ABUT_F64 ? 64 : 32;
   if (t->dtype.code == want_code && t->dtype.bits == want_bits && t->dtype.lanes == 1) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT, "%s: has type code %d with %d bits, needs code %d with %d bits", name,
-                   t->dtype.code, t->dtype.bits, want_code, want_bits);
+  return abut_fail(ABUT_ERROR_ARGUMENT,
+                   "%s: has type code %d with %d lanes of %d bits, needs code %d with 1 lane of %d bits",
+                   name, t->dtype.code, t->dtype.lanes, t->dtype.bits, want_code, want_bits);
 }
 
 static int compact(const abut_tensor *t) {
@@ -67,7 +68,7 @@ abut_status tensor_check(const char *name, const abut_tensor *t, const abut_opti
     return abut_fail(ABUT_ERROR_ARGUMENT,
                      "%s: data %p with byte_offset %llu is not aligned to elements of %d bytes", name,
                      t->data, (unsigned long long)t->byte_offset, t->dtype.bits / 8);
-  return ABUT_OK;
+  return tensor_on_gpu(t) && tensor_bytes(t) > 0 ? backend_cuda.holds(batch, name, t) : ABUT_OK;
 }
 
 abut_status tensor_check_host(const char *name, const abut_tensor *t, const abut_options *batch, char code,
