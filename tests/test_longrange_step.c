@@ -66,6 +66,91 @@ TEST(gradient) {
   }
 }
 
+/* A wide box that is fixed, one that lies on it and one that slides over that, boxes of triangles all. */
+static abut_model *boxes(void) {
+  abut_builder *b = scene_begin(-9.81);
+  if (!b) return NULL;
+  scene_geom(b, 0, ABUT_GEOM_BOX, 1, 1, 0.1);
+  scene_geom(b, scene_free_body(b, 0.01, 0.02, 0.2, 2, 0.02, 0.02, 0.02), ABUT_GEOM_BOX, 0.15, 0.2, 0.09);
+  scene_geom(b, scene_free_body(b, 0.02, -0.01, 0.355, 0.5, 0.002, 0.003, 0.002), ABUT_GEOM_BOX, 0.07, 0.06,
+             0.05);
+  return scene_finish(b);
+}
+
+/* Adjoint of steps in which one box slides over another, and that sticks to the table, against differences.
+ */
+TEST(gradient_of_friction) {
+  for (int form = 0; form < 2; form++) {
+    problem p;
+    abut_options o = longrange(1);
+    o.form = form;
+    o.stiffness = form == ABUT_FORM_PAPER ? 1e-5 : 1e-3; /* a millimetre or two of gap in both */
+    REQUIRE(problem_create(&p, "boxes", boxes(), o, test_quick() ? 3 : 8));
+    p.directions = 2;
+    p.input[IN_QVEL][6] = 0.8; /* the upper one, past the other's friction; it turns, too */
+    p.input[IN_QVEL][7] = 0.3;
+    p.input[IN_QVEL][11] = 2;
+    checked c = problem_check(&p);
+    for (int i = 0; i < IN_COUNT; i++) CHECK(c.error[i] <= 1e-6); /* of a gradient that is exact */
+    CHECK(c.active == 3 && c.identical == 0);
+    CHECK(c.largest[IN_FRICTION] > 1e-3 * c.largest[IN_QVEL]); /* friction did decide */
+    problem_free(&p);
+  }
+}
+
+/* The same of two balls that pass each other so far apart that all of their pairs of triangles fade. */
+TEST(gradient_of_fading_friction) {
+  abut_builder *b = scene_begin(0);
+  REQUIRE(b);
+  for (int i = 0; i < 2; i++)
+    scene_geom(b, scene_free_body(b, 0.24 * i, 0.03 * i, 0, 0.2, 1e-3, 2e-3, 1e-3), ABUT_GEOM_SPHERE, 0.1, 0,
+               0);
+  problem p;
+  abut_options o = longrange(1);
+  o.stiffness = 1;
+  REQUIRE(problem_create(&p, "balls", scene_finish(b), o, 3));
+  p.directions = 2;
+  problem_random(&p, 5, 0.5, 0);
+  p.input[IN_QVEL][1] = 1;
+  checked c = problem_check(&p);
+  for (int i = 0; i < IN_COUNT; i++) CHECK(c.error[i] <= 1e-6); /* of a gradient that is exact */
+  CHECK(c.active == 1 && c.identical == 0);
+  CHECK(c.largest[IN_FRICTION] > 1e-3 * c.largest[IN_QVEL]);
+  problem_free(&p);
+}
+
+/* On a slope a box sticks below the friction angle, and slides down with g (sin - mu cos) above. The slope is
+ * gravity's. */
+TEST(slope) {
+  const double g = 9.81, mu = 0.3, angle[2] = {0.2, 0.4}; /* tan: 0.203 and 0.423 */
+  for (int slides = 0; slides < 2; slides++) {
+    double s = sin(angle[slides]), c = cos(angle[slides]), q0[7] = {0, 0, 0.205, 1}, v0[6] = {0};
+    abut_builder *b = scene_begin(0);
+    REQUIRE(b);
+    CHECK_STATUS(abut_builder_set_gravity(b, (double[3]){g * s, 0, -g * c}), ABUT_OK);
+    scene_geom(b, 0, ABUT_GEOM_BOX, 4, 4, 0.1);
+    scene_geom(b, scene_free_body(b, 0, 0, 0.205, 1, 0.01, 0.01, 0.01), ABUT_GEOM_BOX, 0.2, 0.2, 0.1);
+    abut_model *model = scene_finish(b);
+    REQUIRE(model);
+    abut_options o = longrange(1);
+    o.friction = mu;
+    o.stiffness = 1e-8;
+    scene_run *r = scene_rollout(model, o, 80, q0, v0, NULL);
+    REQUIRE(r);
+    CHECK(r->status[0] == 0);
+    double v = scene_qvel(r, 0, 80)[0], a = (v - scene_qvel(r, 0, 60)[0]) / (20 * o.timestep);
+    /* what sticks creeps where w v / sqrt(v^2 + 4 e^2) holds it; planes lean by the gap over the box, 1e-3 of
+     * the force */
+    double creep = 2 * o.slip_velocity * s / c / sqrt(mu * mu - s * s / (c * c));
+    if (slides)
+      CHECK_NEAR(a, g * (s - mu * c), 1e-3 * g);
+    else
+      CHECK_NEAR(v, creep, 0.01 * creep);
+    scene_run_free(r);
+    abut_model_destroy(model);
+  }
+}
+
 /* Without gravity contact changes no momentum. */
 TEST(momentum) {
   abut_model *model = three_bodies(0);
@@ -114,22 +199,62 @@ static int same_end(run *a, run *b, const scene *s, int64_t steps_a, int64_t ste
   return !memcmp(x, y, sizeof(double) * (size_t)s->n.nq);
 }
 
-/* Neither neighbours in the batch, nor where a rollout was cut, nor lists that had to grow change a bit. */
-TEST(same_bits) {
-  scene s = {three_bodies(-9.81), {0}};
+static void same_bits_of(abut_model *model, int64_t nstep, int64_t reruns) {
+  scene s = {model, {0}};
   REQUIRE(s.model);
   s.n = abut_model_get_sizes(s.model);
   run alone, many, parts, grown;
-  final_state(&s, longrange(1), 20, 20, 0, &alone);
-  final_state(&s, longrange(9), 20, 20, 0, &many);
-  final_state(&s, longrange(1), 20, 5, 0, &parts);
-  final_state(&s, longrange(1), 20, 20, 1, &grown);
-  CHECK(same_end(&alone, &many, &s, 20, 20));
-  CHECK(same_end(&alone, &parts, &s, 20, 5));
-  CHECK(same_end(&alone, &grown, &s, 20, 20));
-  CHECK(grown.result.reruns > alone.result.reruns + 5);
+  final_state(&s, longrange(1), nstep, nstep, 0, &alone);
+  final_state(&s, longrange(9), nstep, nstep, 0, &many);
+  final_state(&s, longrange(1), nstep, nstep / 4, 0, &parts);
+  final_state(&s, longrange(1), nstep, nstep, 1, &grown);
+  CHECK(same_end(&alone, &many, &s, nstep, nstep));
+  CHECK(same_end(&alone, &parts, &s, nstep, nstep / 4));
+  CHECK(same_end(&alone, &grown, &s, nstep, nstep));
+  CHECK(grown.result.reruns >= alone.result.reruns + reruns);
   run *all[4] = {&alone, &many, &parts, &grown};
   for (int i = 0; i < 4; i++) run_free(all[i]);
+  scene_free(&s);
+}
+
+/* Neither neighbours in the batch, nor where a rollout was cut, nor lists that had to grow change a bit;
+ * meshes that fade and that lie on each other. */
+TEST(same_bits) {
+  same_bits_of(three_bodies(-9.81), 20, 6);
+  same_bits_of(boxes(), 20, 4);
+}
+
+/* Final state of env 0 of two, of which the other has friction 0.5 (mixed) or as little as the first. */
+static void friction_beside(scene *s, int mixed, run *last) {
+  abut_options o = longrange(2);
+  abut_batch *b = batch_of(s, &o);
+  if (!b) return;
+  array friction;
+  array_create(&friction, 'd', 2, (int64_t[]){2, s->n.ngeom});
+  for (size_t i = 0; i < friction.count; i++)
+    array_set(&friction, i, mixed && i >= friction.count / 2 ? 0.5 : 0);
+  abut_parameters parameters = {.friction = tensor(&friction)};
+  CHECK_STATUS(abut_batch_set_parameters(b, &parameters), ABUT_OK);
+  CHECK_STATUS(abut_batch_perturb(b, NULL, 5, 0, 1e-3, 0.3), ABUT_OK);
+  run_create(last, s, &o, 10);
+  run_go(last, b);
+  array_free(&friction);
+  abut_batch_destroy(b);
+}
+
+/* What does not rub does not notice that its neighbour does. */
+TEST(no_friction_beside_friction) {
+  scene s = {boxes(), {0}};
+  REQUIRE(s.model);
+  s.n = abut_model_get_sizes(s.model);
+  run none, mixed;
+  friction_beside(&s, 0, &none);
+  friction_beside(&s, 1, &mixed);
+  CHECK(same_end(&none, &mixed, &s, 10, 10));
+  const size_t half = 11 * (size_t)s.n.nq;
+  CHECK(array_get(&mixed.out[OUT_QPOS], 2 * half - 7) != array_get(&none.out[OUT_QPOS], 2 * half - 7));
+  run_free(&none);
+  run_free(&mixed);
   scene_free(&s);
 }
 

@@ -5,15 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Long-range lists of all lanes: entries, planes, sums, states. */
+/* Long-range lists of all lanes: entries, planes, sums, states; friction's marks. */
 typedef struct far_bytes {
-  size_t entries, planes, rows, states;
+  size_t entries, planes, rows, states, marks, mark_pairs, mark_states;
 } far_bytes;
 static far_bytes far_bytes_of(const abut_batch *b) {
   size_t n = (size_t)b->far, lanes = (size_t)b->kernels->lanes, e = elem_size(b);
-  far_bytes f = {2 * lanes * n * sizeof(far_entry), 2 * lanes * n * FAR_PLANE_VALUES * e,
+  far_bytes f = {2 * lanes * n * sizeof(far_entry),
+                 2 * lanes * n * FAR_PLANE_VALUES * e,
                  n * FAR_ROW_VALUES * e,
-                 n ? 2 * (size_t)b->model->npair * lanes * sizeof(far_list_state) : 0};
+                 n ? 2 * (size_t)b->model->npair * lanes * sizeof(far_list_state) : 0,
+                 lanes * n * FAR_MARK_VALUES * e,
+                 lanes * n * sizeof(far_entry),
+                 n ? (size_t)b->model->npair * lanes * sizeof(far_mark_state) : 0};
   return f;
 }
 
@@ -23,7 +27,7 @@ int64_t worker_bytes(const abut_batch *b) {
           lists = 4 * (4 * (int64_t)b->nslot + 2 * (int64_t)p->model->npair + p->model->nv);
   far_bytes f = far_bytes_of(b);
   return (int64_t)sizeof(worker) + row * (p->at.size + (int64_t)b->nslot * p->slot_at.size) + lists +
-         (int64_t)(f.entries + f.planes + f.rows + f.states);
+         (int64_t)(f.entries + f.planes + f.rows + f.states + f.marks + f.mark_pairs + f.mark_states);
 }
 
 static void *aligned_zero(size_t bytes) {
@@ -54,9 +58,13 @@ abut_status worker_create(abut_batch *b, worker *w) {
   g->far_pairs = calloc(1, f.entries + 1);
   g->far_plane = aligned_zero(f.planes);
   g->far_rows = aligned_zero(f.rows);
+  g->far_marks = aligned_zero(f.marks);
+  g->far_mark_pairs = calloc(1, f.mark_pairs + 1);
+  g->far_marked = calloc(1, f.mark_states + 1);
   g->envelope = calloc((size_t)b->model->nv + 1, sizeof *g->envelope);
   if (!g->work || !g->slots || !g->order || !g->slot_pair || !g->slot_on || !g->slot_new || !g->pair_slot ||
-      !g->pair_want || !g->envelope || !g->far || !g->far_pairs || !g->far_plane || !g->far_rows) {
+      !g->pair_want || !g->envelope || !g->far || !g->far_pairs || !g->far_plane || !g->far_rows ||
+      !g->far_marks || !g->far_mark_pairs || !g->far_marked) {
     worker_destroy(w);
     return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d contact slots", b->nslot);
   }
@@ -78,6 +86,9 @@ void worker_destroy(worker *w) {
   free(g->far_pairs);
   free(g->far_plane);
   free(g->far_rows);
+  free(g->far_marks);
+  free(g->far_mark_pairs);
+  free(g->far_marked);
   memset(w, 0, sizeof *w);
 }
 

@@ -316,7 +316,7 @@ FN void contact_friction(const step_params *k, const contact_frame *c, real *w, 
     IN_MEMORY(&t);
   }
   real size = contact_size(k, c, c_t);
-  AT(SLOT_AT(s, noise), 1) = sel(on, size * friction_rub(k, weight, t.value, size), zero());
+  AT(SLOT_AT(s, noise), 1) = sel(on, size * friction_rub(k, K(k->slip), weight, t.value, size), zero());
   if (!half) friction_spin_terms(k, weight, z[2], SLOT_AT(s, spin_dual), on, exact, &t);
   real hold = half ? zero() : friction_hold(k, weight, &t);
   for (int j = 0; j < (half ? 1 : 2); j++) {

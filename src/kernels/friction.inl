@@ -178,8 +178,8 @@ FN void friction_side_terms(const step_params *k, const real *points, int num, m
 
 /* Bound of the sum of all points' |force|, however they oppose each other: w r/(|r| dt) each, from their
  * energy w r^2/(|r| + e) and Cauchy's inequality; and what rounding of a pose of size `size` gives. */
-FN real friction_rub(const step_params *k, real weight, real value, real size) {
-  elem e = K(k->slip), idt = K(1 / k->dt);
+FN real friction_rub(const step_params *k, elem e, real weight, real value, real size) {
+  elem idt = K(1 / k->dt);
   real rounded = weight * size * (K(0.5) * K(ELEM_EPS) * idt / e);
   return idt * rmin(weight, rounded + root(K(2) / e * weight * value));
 }

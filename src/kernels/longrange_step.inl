@@ -11,6 +11,7 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
   (void)k, (void)g, (void)io;
 }
 KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) { (void)k, (void)g, (void)io; }
+KERNEL void far_vjp(const step_params *k, lane_group *g, int s) { (void)k, (void)g, (void)s; }
 #else
 
 /* Pose of B in A's frame, of one lane. */
@@ -137,8 +138,54 @@ FN void far_follow(const step_params *k, lane_group *g, program_io *io, int lane
   g->far_now[lane] = !now;
 }
 
-/* Lanes that begin a step: lists at its start, and lanes whose meshes meet there (slot_new, as
- * contact_start). */
+FN elem lane_of(real x, int lane) { return ((elem *)&x)[lane]; }
+FN vec3 lane_vec3(const real *p, int lane) {
+  return vec(splat(LANE(p, 0, lane)), splat(LANE(p, 1, lane)), splat(LANE(p, 2, lane)));
+}
+FN mat3 lane_mat3(const real *p, int lane) {
+  return mat(lane_vec3(p, lane), lane_vec3(&AT(p, 3), lane), lane_vec3(&AT(p, 6), lane));
+}
+FN far_bodies far_bodies_of(const pair_info *pair, const real *xpos, const real *xmat, int lane) {
+  far_bodies at;
+  for (int j = 0; j < 2; j++) {
+    at.r[j] = lane_mat3(&AT(xmat, 9 * pair->side[j].body), lane);
+    at.x[j] = lane_vec3(&AT(xpos, 3 * pair->side[j].body), lane);
+  }
+  return at;
+}
+
+FN far_mark_state *far_marked_of(const lane_group *g, int pair_id, int lane) {
+  return &g->far_marked[(int64_t)pair_id * ABUT_LANES + lane];
+}
+FN far_marks far_marks_of(const step_params *k, const lane_group *g, int pair_id, int lane) {
+  const far_mark_state *s = far_marked_of(g, pair_id, lane);
+  int64_t first = (int64_t)lane * g->far_capacity + s->first;
+  far_marks m = {g->far_mark_pairs + first, (elem *)g->far_marks + first * FAR_MARK, s->num, K(1 / k->dt),
+                 K(2 * k->slip)};
+  return m;
+}
+
+/* A pair at the start of a lane's step: whether its meshes meet there; else, where it rubs, its marks. There
+ * is room for them as for the list's planes. */
+FN int far_begin_pair(const step_params *k, lane_group *g, int id, int lane, real friction) {
+  STAGE_LOCALS
+  const pair_info *pair = &k->pairs[id];
+  const far_list_state *s = far_state_of(g, id, lane, 0);
+  far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos), W(xmat), lane));
+  far_list list = far_list_of(g, lane, 0, s);
+  far_mark_state *marked = far_marked_of(g, id, lane);
+  elem mu_f = lane_of(friction, lane), mu = LANE(W(stiffness), 0, lane);
+  marked->first = s->plane;
+  if (far_value(&p, &list).touching) return 1;
+  if (!(mu_f > 0)) return 0;
+  far_marks m = far_marks_of(k, g, id, lane);
+  mat3 turn = lane_mat3(&AT(W(xmat), 9 * pair->side[0].body), lane);
+  marked->num = far_mark_all(&p, &list, (far_entry *)m.entry, &m, mu_f * mu * K(k->dt), &turn);
+  return 0;
+}
+
+/* Lanes that begin a step: lists at its start, friction's marks, and lanes whose meshes meet there (slot_new,
+ * as contact_start). */
 KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   if (!k->far || !LEADER) return;
@@ -146,13 +193,14 @@ KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io)
     g->far_now[lane] = 0;
     far_make(k, g, io, lane, W(xpos), W(xmat), 0, 0);
   }
-  for (int i = 0; i < g->nslot && !io->exact && !io->need_far; i++) {
+  for (int i = 0; i < g->nslot && !io->need_far; i++) {
     int s = g->order[i], id = g->slot_pair[s];
     if (!k->pairs[id].far) continue;
+    real friction = pair_friction(k, w, &k->pairs[id]);
     LANE_LOOP(lane, g->slot_on[s] & g->live) {
-      far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
-      far_list list = far_list_of(g, lane, 0, far_state_of(g, id, lane, 0));
-      if (far_value(&p, &list).touching) g->slot_new[s] |= 1u << lane;
+      far_marked_of(g, id, lane)->num = 0;
+      if (io->exact && !(lane_of(friction, lane) > 0)) continue; /* the forward pass has looked */
+      if (far_begin_pair(k, g, id, lane, friction)) g->slot_new[s] |= 1u << lane;
     }
   }
 }
@@ -293,6 +341,53 @@ FN void far_put(const step_params *k, real *w, real *slots, int s, int pair_id, 
   AT(SLOT_AT(s, plane_t), 6) = sel(on, zero(), AT(SLOT_AT(s, plane_t), 6)); /* no friction */
 }
 
+FN void add_sel(real *p, mask on, const void *values, int n) {
+  const real *x = (const real *)values;
+  for (int i = 0; i < n; i++) AT(p, i) = sel(on, AT(p, i) + x[i], AT(p, i));
+}
+
+/* Adds friction of lanes `on`, given by its sums, to what far_put left in a slot. */
+FN void far_put_rub(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
+                    const far_rub *t) {
+  const pair_info *pair = &k->pairs[pair_id];
+  int a = pair->side[0].body, b = pair->side[1].body;
+  real minus = splat(-1);
+  vec3 force[2] = {scale(minus, t->g), t->g};
+  mat3 phi[2] = {mat_scale(minus, t->phi[0]), t->phi[1]};
+  block6 own[2] = {{t->ww[0], t->wv[0], t->m}, {t->ww[1], t->wv[1], t->m}};
+  mat3 across[4] = {mat_scale(minus, t->across), mat_scale(minus, t->wv[0]),
+                    mat_scale(minus, mat_t(t->wv[1])), mat_scale(minus, sym_mat(t->m))};
+  add_sel(SLOT_AT(s, force), on, force, 6);
+  add_sel(SLOT_AT(s, phi), on, phi, 18);
+  add_sel(SLOT_AT(s, block), on, own, 42);
+  add_sel(&AT(SLOT_AT(s, block), 42), on, across, 36);
+  add_sel(SLOT_AT(s, value), on, &t->value, 1);
+  real size = splat(K(k->body_radius[a] + k->body_radius[b])) +
+              norm(sub(get_vec(&AT(W(xpos), 3 * a)), get_vec(&AT(W(xpos), 3 * b))));
+  real *noise = SLOT_AT(s, noise);
+  AT(noise, 0) = sel(on, size * max_abs(get_vec(SLOT_AT(s, force))), AT(noise, 0));
+  AT(noise, 1) = sel(on, size * friction_rub(k, K(2 * k->slip), t->weight, t->value, size), AT(noise, 1));
+}
+
+/* Friction of a slot's pair at the iterate. */
+FN void far_evaluate_rub(const step_params *k, lane_group *g, int s, int exact) {
+  STAGE_LOCALS
+  int id = g->slot_pair[s];
+  uint32_t rubs = 0;
+  far_rub t;
+  for (int c = 0; c < FAR_RUB; c++) ((real *)&t)[c] = zero();
+  LANE_LOOP(lane, g->slot_on[s] & g->live) {
+    if (far_marked_of(g, id, lane)->num == 0) continue;
+    far_marks m = far_marks_of(k, g, id, lane);
+    far_bodies at = far_bodies_of(&k->pairs[id], W(xpos), W(xmat), lane);
+    elem sum[FAR_RUB];
+    far_rub_sum(&m, &at, exact, sum);
+    for (int c = 0; c < FAR_RUB; c++) lane_put(&((real *)&t)[c], lane, sum[c]);
+    rubs |= 1u << lane;
+  }
+  if (rubs) far_put_rub(k, w, slots, s, id, mask_from_bits(rubs), &t);
+}
+
 /* Value and derivatives of every long-range pair at the iterate. */
 KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
@@ -315,6 +410,7 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
         lane_put(&gap, lane, sum.gap);
       }
       far_put(k, w, slots, s, id, mask_from_bits(on), row, gap, io->exact);
+      far_evaluate_rub(k, g, s, io->exact);
     }
   }
   TEAM_SYNC();
@@ -366,7 +462,7 @@ KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
     int s = g->order[i], id = g->slot_pair[s];
     const pair_info *pair = &k->pairs[id];
     uint32_t on = g->slot_on[s] & g->live;
-    real value = zero(), clear = splat(ELEM_HUGE);
+    real value = zero(), rub = zero(), clear = splat(ELEM_HUGE);
     if (!pair->far || !on) continue;
     LANE_LOOP(lane, on) {
       if (failed >> lane & 1u) continue;
@@ -378,10 +474,58 @@ KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
       lane_put(&value, lane, sum.touching ? (elem)INFINITY : sum.value);
       lane_put(&clear, lane, sum.clear);
       failed |= (uint32_t) !(sum.clear > 0) << lane;
+      if (far_marked_of(g, id, lane)->num == 0) continue;
+      far_marks marks = far_marks_of(k, g, id, lane);
+      far_bodies at = far_bodies_of(pair, W(xpos_try), W(xmat_try), lane);
+      lane_put(&rub, lane, far_rub_value(&marks, &at));
     }
     mask valid = mask_from_bits(on);
-    AT(SLOT_AT(s, value_try), 0) = sel(valid, AT(W(stiffness), 0) * value, zero());
+    AT(SLOT_AT(s, value_try), 0) = sel(valid, AT(W(stiffness), 0) * value + rub, zero());
     AT(SLOT_AT(s, clear_try), 0) = sel(valid, clear, splat(ELEM_HUGE));
+  }
+}
+
+/* ------------------------------------------------------------------------------- reverse pass */
+
+/* Friction's share psi of lambda . dE in one lane: off the cotangent of the larger coefficient. */
+FN void far_friction_back(const step_params *k, real *w, const pair_info *pair, int lane, elem psi) {
+  if (pair->friction >= 0) return;
+  int a = pair->side[0].geom, b = pair->side[1].geom;
+  elem f0 = LANE(W(friction), a, lane), f1 = LANE(W(friction), b, lane);
+  LANE(W(bar_friction), f0 >= f1 ? a : b, lane) -= psi / (f0 >= f1 ? f0 : f1);
+}
+
+/* Cotangents of what friction of a long-range pair takes from the step's start: through the marks to the
+ * poses there, and to the coefficients. The lists of the start, whose planes left the marks, are not needed
+ * any more. That of the stiffness is in contact_vjp, with the pair's other forces. */
+KERNEL void far_vjp(const step_params *k, lane_group *g, int s) {
+  STAGE_LOCALS
+  int id = g->slot_pair[s];
+  const pair_info *pair = &k->pairs[id];
+  LANE_LOOP(lane, g->slot_on[s] & g->live) {
+    if (far_marked_of(g, id, lane)->num == 0) continue;
+    far_marks m = far_marks_of(k, g, id, lane);
+    far_bodies at = far_bodies_of(pair, W(xpos), W(xmat), lane);
+    far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos_t), W(xmat_t), lane));
+    mat3 turn = lane_mat3(&AT(W(xmat_t), 9 * pair->side[0].body), lane);
+    twist6 l[2];
+    for (int j = 0; j < 2; j++) {
+      const real *step = &AT(W(body_step), 6 * pair->side[j].body);
+      l[j].w = lane_vec3(step, lane);
+      l[j].v = lane_vec3(&AT(step, 3), lane);
+    }
+    l[0].v = add(l[0].v, lane_vec3(SLOT_AT(s, bar_contact), lane)); /* contact_vjp */
+    elem sum[FAR_BACK];
+    far_rub_back(&m, &at, l, &p, &turn, sum);
+    far_friction_back(k, w, pair, lane, sum[0]);
+    for (int j = 0; j < 2; j++) {
+      const elem *f = sum + 1 + 3 * j, *t = sum + 7 + 3 * j;
+      int b = pair->side[j].body;
+      vec3 force = mat_vec(turn, vec(splat(f[0]), splat(f[1]), splat(f[2])));
+      mat3 phi = mat_scale(splat(K(0.5)), hat(mat_vec(turn, vec(splat(t[0]), splat(t[1]), splat(t[2])))));
+      for (int c = 0; c < 3; c++) LANE(W(bar_force), 3 * b + c, lane) -= lane_of(((real *)&force)[c], lane);
+      for (int c = 0; c < 9; c++) LANE(W(bar_phi), 9 * b + c, lane) -= lane_of(((real *)&phi)[c], lane);
+    }
   }
 }
 #endif

@@ -66,6 +66,11 @@ typedef struct far_list_state {
   int32_t plane;              /* first of their planes there */
 } far_list_state;
 
+/* Friction's marks of one long-range pair in one lane, since the step's start. */
+typedef struct far_mark_state {
+  int32_t first, num;
+} far_mark_state;
+
 /* W environments in flight in one team. Masks are bit sets over lanes. */
 typedef struct lane_group {
   void *work;  /* [work.size][LANES] */
@@ -84,6 +89,10 @@ typedef struct lane_group {
   far_list_state *far; /* [npair][LANES][2] */
   far_entry *far_pairs;
   void *far_plane, *far_rows; /* [LANES][2][far_capacity][FAR_PLANE], [far_capacity][FAR_ROW] */
+  /* friction between meshes: marks of all pairs of a lane, where the planes of their first lists begin */
+  far_mark_state *far_marked; /* [npair][LANES] */
+  far_entry *far_mark_pairs;  /* [LANES][far_capacity] */
+  void *far_marks;            /* [LANES][far_capacity][FAR_MARK] */
   int32_t far_capacity;
   int32_t far_now[MAX_LANES]; /* store of the iterate */
   int32_t *envelope;          /* first column of each row of H that may be non-zero */

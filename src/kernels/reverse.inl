@@ -493,8 +493,9 @@ KERNEL void stage_reverse_pairs(const step_params *k, lane_group *g, program_io 
   if (!LEADER) return;
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];
-    if (g->slot_on[s] & g->live)
-      contact_vjp(k, w, slots, s, g->slot_pair[s], mask_from_bits(g->slot_on[s] & g->live));
+    if (!(g->slot_on[s] & g->live)) continue;
+    contact_vjp(k, w, slots, s, g->slot_pair[s], mask_from_bits(g->slot_on[s] & g->live));
+    if (k->pairs[g->slot_pair[s]].far) far_vjp(k, g, s);
   }
 }
 

@@ -11,8 +11,8 @@ typedef struct tree_view {
 } tree_view;
 
 /* Numbers that a pair of nodes has in memory: value, gradient and Hessian; of leaves the planes at iterate
- * and trial (longrange.inl). */
-enum { FAR_ROW_VALUES = 28, FAR_PLANE_VALUES = 16 };
+ * and trial (longrange.inl); of friction's marks (longrange_friction.inl). */
+enum { FAR_ROW_VALUES = 28, FAR_PLANE_VALUES = 16, FAR_MARK_VALUES = 14 };
 
 /* A pair of nodes that the traversal met. */
 typedef struct far_entry {
