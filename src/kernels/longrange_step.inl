@@ -71,14 +71,14 @@ FN void far_inherit(const far_pair *p, const far_list *from, const far_list *to,
   for (int32_t i = 0; i < to->num; i++) twin[i] = -1;
   if (from->num > 0 && to->num > 0) twin[0] = 0;
   for (int32_t i = 0; i < to->num; i++) {
-    const far_entry *new = &to->entry[i], *old = &from->entry[twin[i] < 0 ? 0 : twin[i]];
-    if (new->child < 0) {
-      elem *plane = far_plane_of(to, new);
+    const far_entry *fresh = &to->entry[i], *old = &from->entry[twin[i] < 0 ? 0 : twin[i]];
+    if (fresh->child < 0) {
+      elem *plane = far_plane_of(to, fresh);
       const elem *had = twin[i] >= 0 && old->child < 0 ? far_plane_of(from, old) : 0;
       for (int c = 0; c < FAR_PLANE; c++) plane[c] = had ? had[c] : K(-1);
     }
-    if (new->child > 0 && twin[i] >= 0 && old->child > 0)
-      for (int c = 0; c < far_children(p, new); c++) twin[new->child + c] = old->child + c;
+    if (fresh->child > 0 && twin[i] >= 0 && old->child > 0)
+      for (int c = 0; c < far_children(p, fresh); c++) twin[fresh->child + c] = old->child + c;
   }
 }
 
