@@ -169,6 +169,12 @@ TEST(momentum) {
       largest_change = fmax(largest_change, fabs(z - a));
     }
   CHECK(largest_change > 0.5); /* they did push each other */
+  abut_options smooth = longrange(1);
+  smooth.friction = 0;
+  scene_run *slid = scene_rollout(model, smooth, 30, q0, v0, NULL);
+  REQUIRE(slid);
+  CHECK(fabs(scene_qvel(slid, 0, 30)[5] - scene_qvel(r, 0, 30)[5]) > 0.01); /* and rubbed: spin is less */
+  scene_run_free(slid);
   for (int c = 0; c < 3; c++)
     CHECK_NEAR(start[c], end[c], 30 * 1e-6 * 0.01 + 1e-12); /* a step's tolerance x dt, 30 times */
   CHECK(r->status[0] == 0);
