@@ -230,6 +230,34 @@ TEST(same_bits) {
   same_bits_of(boxes(), 20, 4);
 }
 
+/* However many pairs of triangles a vector holds, sums are the same: but for contracted products. */
+TEST(instances_agree) {
+  static const char *const isas[] = {"scalar", "sse2", "avx2", "avx512", "generic"};
+  scene s = {boxes(), {0}};
+  REQUIRE(s.model);
+  s.n = abut_model_get_sizes(s.model);
+  abut_options o = longrange(1);
+  o.tolerance = 1e-10;
+  run best, r;
+  final_state(&s, o, 10, 10, 0, &best);
+  for (int i = 0; i < 5; i++) {
+    const abut_kernels *k = abut_kernels_find(ABUT_F64, isas[i]);
+    abut_batch *b = k ? batch_of(&s, &o) : NULL;
+    if (!b) continue;
+    CHECK_STATUS(batch_use_kernels(b, k), ABUT_OK);
+    CHECK_STATUS(abut_batch_perturb(b, NULL, 5, 0, 1e-3, 0.3), ABUT_OK);
+    run_create(&r, &s, &o, 10);
+    run_go(&r, b);
+    double apart = run_distance(&r, &best, OUT_QPOS);
+    if (getenv("ABUT_VERBOSE")) printf("%s: %g\n", isas[i], apart);
+    CHECK(apart <= 1e-9); /* rounding of 10 steps whose forces end within 1e-10 */
+    run_free(&r);
+    abut_batch_destroy(b);
+  }
+  run_free(&best);
+  scene_free(&s);
+}
+
 /* Final state of env 0 of two, of which the other has friction 0.5 (mixed) or as little as the first. */
 static void friction_beside(scene *s, int mixed, run *last) {
   abut_options o = longrange(2);
