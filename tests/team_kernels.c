@@ -1,6 +1,7 @@
 /* team_kernels.c: the kernels as a team of 32 runs them, behind the table that the CPU backend calls. */
 #define ABUT_LANES 1
 #define ABUT_TEAM 32
+#define ABUT_NO_LONGRANGE
 #include <math.h>
 #include "kernels.inl"
 #include "team_run.h"
@@ -37,6 +38,6 @@ const abut_kernels NAME(ABUT_REAL) = {
 #include "stages.def"
     },
     query_plane,
-    query_longrange,
+    NULL, /* runs on one thread */
     0,
 };

@@ -11,8 +11,10 @@
 #include "friction.inl"
 #include "contact.inl"
 #include "contact_step.inl"
+#ifndef ABUT_NO_LONGRANGE
 #include "longrange.inl"
 #include "longrange_friction.inl"
+#endif
 #include "newton.inl"
 #include "step.inl"
 #include "slots.inl"

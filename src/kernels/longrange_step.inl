@@ -1,9 +1,10 @@
 /* longrange_step.inl: pairs of triangle meshes in a step: their lists, their terms at the iterate, their
  * value and certificate at a trial. A list belongs to a pose: to make it costs a few per cent of what it
  * takes to evaluate it. Planes go on from list to list within a step; a step begins without any, so that it
- * depends on its state alone. For the team's leader; not compiled for GPUs yet. */
+ * depends on its state alone. For the team's leader; not compiled for GPUs yet, nor where their kernels are
+ * imitated. */
 
-#ifdef __CUDACC__
+#ifdef ABUT_NO_LONGRANGE /* nothing that runs there has such pairs */
 KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
   (void)k, (void)g, (void)io;
 }

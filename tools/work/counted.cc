@@ -2,6 +2,7 @@
  * with a call before every access to memory (touched.c). */
 #define ABUT_LANES 1
 #define ABUT_COUNTED
+#define ABUT_NO_LONGRANGE
 #include <math.h>
 #include "kernels.inl"
 #include "bench.inl"
@@ -27,6 +28,6 @@ const abut_kernels NAME(ABUT_REAL) = {
 #include "stages.def"
     },
     query_plane,
-    query_longrange,
+    NULL,
     bench_plane,
 };
