@@ -7,6 +7,9 @@ target_compile_options(abut_kernel_flags INTERFACE
   $<IF:$<CONFIG:Debug>,-O1,-O3> -fno-math-errno -fno-trapping-math
   $<IF:$<BOOL:${ABUT_STRICT}>,-ffp-contract=off,-ffp-contract=fast;-fno-signed-zeros>)
 target_compile_definitions(abut_kernel_flags INTERFACE $<$<BOOL:${ABUT_STRICT}>:ABUT_STRICT>)
+if(ABUT_FUZZ) # what is fuzzed are readers, and these take minutes to compile with sanitizers
+  target_compile_options(abut_kernel_flags INTERFACE -fno-sanitize=all)
+endif()
 # vector types are an extension; set per source, so that it follows -Wpedantic
 set(kernel_warnings -Wno-pedantic -Wno-psabi)
 
