@@ -1,19 +1,9 @@
 #!/bin/sh
 # test_cli.sh: the program's contract: commands, streams, exit codes, JSON, bad input. ABUT: the program.
 set -u
-abut=${ABUT:-build/abut}
 here=$(dirname "$0")
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-passed=0
-failed=0
-
-pass() { passed=$((passed + 1)); }
-fail() {
-  failed=$((failed + 1))
-  echo "FAILED: $*"
-}
+. "$here/shell_test.inc"
 
 # A command that works, with results on standard output only. Leaves it in $folder/stdout.
 works() { # arguments
@@ -22,16 +12,6 @@ works() { # arguments
   else
     fail "abut $*: exit code $?: $(head -c 300 "$folder/stderr")"
   fi
-}
-
-# Standard output of the last command holds one JSON value, of which a Python expression in `value` is true.
-holds() { # expression
-  if message=$(python3 - "$folder/stdout" "$1" 2>&1 <<'PYTHON'
-import json, math, sys
-value = json.load(open(sys.argv[1]))
-assert eval(sys.argv[2]), (sys.argv[2], value)
-PYTHON
-  ); then pass; else fail "$1: $(echo "$message" | tail -n 1 | head -c 600)"; fi
 }
 
 # Bad input: exit code 2, nothing on standard output, one sentence on standard error that holds every text, and

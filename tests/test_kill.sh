@@ -1,18 +1,9 @@
 #!/bin/sh
 # test_kill.sh: a rollout that is killed leaves every step that it flushed. ABUT: the program.
 set -u
-abut=${ABUT:-build/abut}
 compare=${ABUT_BUILD:-build}/tests/compare_hdf5
 [ -x "$compare" ] || { echo "skipped: no HDF5"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-passed=0
-failed=0
-pass() { passed=$((passed + 1)); }
-fail() {
-  failed=$((failed + 1))
-  echo "FAILED: $*"
-}
+. "$(dirname "$0")/shell_test.inc"
 # 1 MiB holds some 28 steps of this
 run="rollout scenes/ant_box.abut --envs 16 --ctrl random --seed 3 --perturb 1e-3"
 

@@ -1,20 +1,10 @@
 #!/bin/sh
 # test_optimise.sh: abut optimise: results, files, every key of a task file that is wrong. ABUT: the program.
 set -u
-abut=${ABUT:-build/abut}
 here=$(dirname "$0")
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 [ -r scenes/tasks/push.abut ] || { echo "skipped: no compiled scenes"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-passed=0
-failed=0
-
-pass() { passed=$((passed + 1)); }
-fail() {
-  failed=$((failed + 1))
-  echo "FAILED: $*"
-}
+. "$here/shell_test.inc"
 
 # Exit code, then arguments: standard output in $folder/stdout, one JSON value or nothing.
 ends_with() { # code arguments
@@ -23,15 +13,6 @@ ends_with() { # code arguments
   "$abut" optimise "$@" >"$folder/stdout" 2>"$folder/stderr" </dev/null
   code=$?
   [ $code -eq "$wanted" ] && pass || fail "abut optimise $*: exit code $code, not $wanted: $(tail -n 1 "$folder/stderr")"
-}
-
-holds() { # expression of `value`
-  if message=$(python3 - "$folder/stdout" "$1" 2>&1 <<'PYTHON'
-import json, sys
-value = json.load(open(sys.argv[1]))
-assert eval(sys.argv[2]), (sys.argv[2], value)
-PYTHON
-  ); then pass; else fail "$1: $(echo "$message" | tail -n 1 | head -c 600)"; fi
 }
 
 # Bad input: exit code 2, nothing on standard output, one sentence on standard error that holds the text.

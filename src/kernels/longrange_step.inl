@@ -339,7 +339,8 @@ FN void far_put(const step_params *k, real *w, real *slots, int s, int pair_id, 
   AT(SLOT_AT(s, gap), 0) = sel(on, gap, splat(ELEM_HUGE));
   AT(SLOT_AT(s, limit), 0) = sel(on, splat(ELEM_HUGE), AT(SLOT_AT(s, limit), 0));
   AT(SLOT_AT(s, fall), 0) = sel(on, zero(), AT(SLOT_AT(s, fall), 0));
-  AT(SLOT_AT(s, plane_t), 6) = sel(on, zero(), AT(SLOT_AT(s, plane_t), 6)); /* no friction */
+  AT(SLOT_AT(s, plane_t), 6) =
+      sel(on, zero(), AT(SLOT_AT(s, plane_t), 6)); /* of points, as convex shapes have it */
 }
 
 FN void add_sel(real *p, mask on, const void *values, int n) {
