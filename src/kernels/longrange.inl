@@ -264,10 +264,9 @@ FN plane_state far_load(const far_list *list, const far_entry *entry, int num, i
   }
   return s;
 }
-FN void far_store(const far_list *list, const far_entry *entry, int num, uint32_t lanes, int at,
-                  plane_state s, real low) {
+FN void far_store(const far_list *list, const far_entry *entry, int num, int at, plane_state s, real low) {
   for (int l = 0; l < num; l++) {
-    if (!list->plane || !(lanes >> l & 1u)) continue;
+    if (!list->plane || entry[l].child >= 0) continue;
     elem *p = far_plane_of(list, &entry[l]) + at;
     real *from[8] = {&s.u.x, &s.u.y, &s.u.z, &s.c.x, &s.c.y, &s.c.z, &s.e, &low};
     for (int i = 0; i < 8; i++) p[i] = ((elem *)from[i])[l];
@@ -416,11 +415,23 @@ FN real far_clear_plane(const far_pair *then, const far_list *list, const far_en
   return rmin(low_now, low_try) - norm(dn) * spread * K(0.25) - m->arc;
 }
 
-/* Sums of the children's rows of every lane whose entry has children; others keep theirs. */
-FN void far_collect(const far_pair *p, const far_list *list, int first, int num, int rows, far_terms *t) {
+/* Up to ABUT_LANES entries that are looked at together. */
+typedef struct far_pack {
+  far_entry entry[ABUT_LANES];
+  int32_t id[ABUT_LANES]; /* where they are in the list */
+  int num;
+} far_pack;
+
+FN void far_pack_add(far_pack *pack, const far_list *list, int32_t id) {
+  pack->entry[pack->num] = list->entry[id];
+  pack->id[pack->num++] = id;
+}
+
+/* Sums of the children's rows of every lane whose entry has children. */
+FN void far_collect(const far_pair *p, const far_list *list, const far_pack *pack, int rows, far_terms *t) {
   real *field = (real *)t;
-  for (int l = 0; l < num; l++) {
-    const far_entry *e = &list->entry[first + l];
+  for (int l = 0; l < pack->num; l++) {
+    const far_entry *e = &pack->entry[l];
     if (e->child <= 0) continue;
     elem sum[FAR_ROW];
     const elem *row = list->rows + (int64_t)e->child * FAR_ROW;
@@ -431,91 +442,123 @@ FN void far_collect(const far_pair *p, const far_list *list, int first, int num,
   }
 }
 
-/* The first entry of a pack that ends before `end`: none of them is a child of another. */
-FN int far_pack(const far_list *list, int end) {
-  int first = end - 1;
-  while (first > 0 && end - first < ABUT_LANES) {
-    int32_t child = list->entry[first - 1].child;
-    if (child > 0 && child < end) break;
-    first--;
+/* One evaluation of a list, and what it has found so far. motion, if not NULL: the pose in *p is that of a
+ * trial, whose way from the iterate, *then, is to be certified; it ends where that fails. */
+typedef struct far_visit {
+  const far_pair *p, *then;
+  far_list *list;
+  const far_motion *motion;
+  int order; /* 0: values; 2: with gradients and Hessians */
+  far_sum sum;
+} far_visit;
+
+FN int far_refused(const far_visit *v) { return v->motion && !(v->sum.clear > 0); }
+
+FN void far_put_rows(far_visit *v, const far_pack *pack, const far_terms *t) {
+  for (int l = 0; l < pack->num; l++) {
+    elem *row = v->list->rows + (int64_t)pack->id[l] * FAR_ROW;
+    for (int k = 0; k < (v->order == 0 ? 1 : FAR_ROW); k++) row[k] = ((const elem *)((const real *)t + k))[l];
   }
-  return first;
 }
 
-/* Value (order 0), or value, gradient and Hessian (order 2), of the list at the pose in *p; the row of entry
- * 0 holds them. Valid where the list holds all that is nearer than d2. motion, if not NULL: *p is a trial,
- * whose way from the iterate is to be certified; it ends where that fails. */
+/* Smallest of sum's margins and of what the lanes have: clear; gap of lanes whose bit is set. */
+FN void far_put_margins(far_visit *v, const far_pack *pack, uint32_t bits, real gap, real clear) {
+  for (int l = 0; l < pack->num; l++) {
+    elem g = ((elem *)&gap)[l], safe = ((elem *)&clear)[l];
+    if ((bits >> l & 1u) && g < v->sum.gap) v->sum.gap = g;
+    if (!(safe >= v->sum.clear)) v->sum.clear = safe;
+  }
+}
+
+/* Pairs of triangles nearer than d2 (and those that a margin added). */
+FN void far_visit_leaves(far_visit *v, const far_pack *pack) {
+  const far_pair *p = v->p;
+  int at = v->motion ? FAR_TRIAL : 0, num = pack->num;
+  far_nodes n = far_gather(p, pack->entry, num), old = n;
+  far_terms t = far_zero(), q = far_zero();
+  far_triangles x;
+  real phi[3], c[3], gap = n.r - n.d1, clear = splat(ELEM_HUGE), low, between = zero();
+  if (v->motion) {
+    old = far_gather(v->then, pack->entry, num);
+    clear = far_clear_balls(v->motion, &old, &n);
+  }
+  far_weights(p, &n, phi, c);
+  mask all = mask_from_bits((uint32_t)((1ull << num) - 1)), exact = mask_and(all, lt(phi[0], splat(1)));
+  far_corners(p, pack->entry, num, x.a, x.b);
+  plane_state s = far_halfway(&x, n.n, scale(splat(K(0.5)), add(n.a, n.b)), &low);
+  mask meet = far_solve(p, v->list, pack->entry, num, &x, exact, at, &s);
+  far_leaf(p, &x, s, n.w, v->order, &q, &between);
+  for (int k = 0; k < (v->order == 0 ? 1 : FAR_ROW); k++)
+    ((real *)&t)[k] = sel(exact, ((real *)&q)[k], ((real *)&t)[k]);
+  t.value = sel(meet, splat(ELEM_HUGE), t.value);
+  real a, b, skip;
+  far_extent(x.a, s.u, s.c, &a, &skip);
+  far_extent(x.b, s.u, s.c, &skip, &b);
+  low = sel(exact, sel(meet, splat(-1), rmin(a + s.e, -b - s.e)), low);
+  mask doubt = v->motion ? mask_and(all, le(clear, zero())) : mask_none();
+  if (any(doubt))
+    clear = sel(doubt, far_clear_plane(v->then, v->list, pack->entry, num, v->motion, &old, s, low), clear);
+  far_store(v->list, pack->entry, num, at, s, sel(exact, low, splat(-1)));
+  far_blend(&n, phi, c, v->order, &t);
+  far_put_rows(v, pack, &t);
+  uint32_t exact_bits = bits_from_mask(exact);
+  far_put_margins(v, pack, exact_bits, between, clear);
+  far_put_margins(v, pack, ~exact_bits, gap, clear);
+  v->sum.exact += __builtin_popcount(exact_bits);
+  v->sum.centred += num - __builtin_popcount(exact_bits);
+  v->sum.touching |= any(meet);
+}
+
+/* Pairs of nodes, after those of their children. */
+FN void far_visit_nodes(far_visit *v, const far_pack *pack) {
+  int num = pack->num;
+  far_nodes n = far_gather(v->p, pack->entry, num);
+  far_terms t = far_zero();
+  real phi[3], c[3], clear = splat(ELEM_HUGE);
+  uint32_t inner = 0;
+  for (int l = 0; l < num; l++) inner |= (uint32_t)(pack->entry[l].child > 0) << l;
+  if (v->motion) { /* children answer for those that have some */
+    far_nodes old = far_gather(v->then, pack->entry, num);
+    clear = sel(mask_from_bits(inner), splat(ELEM_HUGE), far_clear_balls(v->motion, &old, &n));
+  }
+  far_weights(v->p, &n, phi, c);
+  far_collect(v->p, v->list, pack, v->order == 0 ? 1 : FAR_ROW, &t);
+  far_blend(&n, phi, c, v->order, &t);
+  far_put_rows(v, pack, &t);
+  uint32_t centred = bits_from_mask(ge(phi[0], splat(1))) & (uint32_t)((1ull << num) - 1);
+  far_put_margins(v, pack, centred, n.r - n.d1, clear);
+  v->sum.centred += __builtin_popcount(centred);
+}
+
+/* Sums up a list at the pose in *p; the row of entry 0 holds the result. Valid where the list holds all that
+ * is nearer than d2. Triangles first, since that is where lanes are worth filling; then nodes backwards. */
 FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order, const far_motion *motion) {
-  far_sum out = {0, K(ELEM_HUGE), K(ELEM_HUGE), 0, 0, 0};
-  int rows = order == 0 ? 1 : FAR_ROW, at = motion ? FAR_TRIAL : 0;
-  far_pair then = *p; /* the iterate */
+  far_pair then = *p;
   if (motion) {
     then.r = motion->r_now;
     then.x = motion->x_now;
   }
-  for (int end = list->num; end > 0;) {
-    int first = far_pack(list, end), num = end - first;
-    const far_entry *entry = &list->entry[first];
-    far_nodes n = far_gather(p, entry, num);
-    far_nodes old = n;
-    far_terms t = far_zero();
-    real phi[3], c[3], gap = n.r - n.d1, clear = splat(ELEM_HUGE);
-    if (motion) {
-      old = far_gather(&then, entry, num);
-      clear = far_clear_balls(motion, &old, &n);
-    }
-    far_weights(p, &n, phi, c);
-    mask all = mask_from_bits((uint32_t)((1ull << num) - 1)), blend = mask_and(all, lt(phi[0], splat(1)));
-    uint32_t leaf_bits = 0, inner_bits = 0;
-    for (int l = 0; l < num; l++) {
-      leaf_bits |= (uint32_t)(entry[l].child < 0) << l;
-      inner_bits |= (uint32_t)(entry[l].child > 0) << l;
-    }
-    far_collect(p, list, first, num, rows, &t);
-    mask leaves = mask_from_bits(leaf_bits), exact = mask_and(blend, leaves), meet = mask_none();
-    clear = sel(mask_from_bits(inner_bits), splat(ELEM_HUGE), clear); /* their children answer for them */
-    mask doubt = motion ? mask_and(leaves, le(clear, zero())) : mask_none();
-    if (any(mask_or(exact, doubt))) {
-      far_triangles x;
-      far_corners(p, entry, num, x.a, x.b);
-      real low;
-      plane_state s = far_halfway(&x, n.n, scale(splat(K(0.5)), add(n.a, n.b)), &low);
-      if (any(exact)) {
-        far_terms q = far_zero();
-        real between;
-        meet = far_solve(p, list, entry, num, &x, exact, at, &s);
-        far_leaf(p, &x, s, n.w, order, &q, &between);
-        real *to = (real *)&t, *from = (real *)&q;
-        for (int k = 0; k < rows; k++) to[k] = sel(exact, from[k], to[k]);
-        t.value = sel(meet, splat(ELEM_HUGE), t.value);
-        gap = sel(exact, between, gap);
-        real a, b, skip;
-        far_extent(x.a, s.u, s.c, &a, &skip);
-        far_extent(x.b, s.u, s.c, &skip, &b);
-        low = sel(exact, sel(meet, splat(-1), rmin(a + s.e, -b - s.e)), low);
-      }
-      if (any(doubt))
-        clear = sel(doubt, far_clear_plane(&then, list, entry, num, motion, &old, s, low), clear);
-      far_store(list, entry, num, leaf_bits, at, s, sel(exact, low, splat(-1)));
-    }
-    far_blend(&n, phi, c, order, &t);
-    uint32_t exact_bits = bits_from_mask(exact), blend_bits = bits_from_mask(blend);
-    for (int l = 0; l < num; l++) {
-      elem g = ((elem *)&gap)[l], safe = ((elem *)&clear)[l];
-      int leaf = exact_bits >> l & 1u, far = !(blend_bits >> l & 1u);
-      out.exact += leaf;
-      out.centred += far;
-      if ((leaf || far) && g < out.gap) out.gap = g;
-      if (!(safe >= out.clear)) out.clear = safe;
-      elem *row = list->rows + (int64_t)(first + l) * FAR_ROW;
-      for (int k = 0; k < rows; k++) row[k] = ((elem *)((real *)&t + k))[l];
-    }
-    out.touching |= any(meet);
-    if (motion && !(out.clear > 0)) return out; /* whatever the others say */
-    end = first;
+  far_visit v = {p, &then, list, motion, order, {0, K(ELEM_HUGE), K(ELEM_HUGE), 0, 0, 0}};
+  far_pack pack;
+  pack.num = 0;
+  for (int32_t i = list->num - 1; i >= 0 && !far_refused(&v); i--) {
+    if (list->entry[i].child < 0) far_pack_add(&pack, list, i);
+    if (pack.num < (i > 0 ? ABUT_LANES : 1)) continue;
+    far_visit_leaves(&v, &pack);
+    pack.num = 0;
   }
-  out.value = list->rows[0];
-  return out;
+  for (int32_t i = list->num - 1; i >= 0 && !far_refused(&v); i--) {
+    int32_t child = list->entry[i].child;
+    if (child < 0) continue;
+    if (pack.num == ABUT_LANES || (pack.num > 0 && child > 0 && child <= pack.id[0])) { /* its children? */
+      far_visit_nodes(&v, &pack);
+      pack.num = 0;
+    }
+    far_pack_add(&pack, list, i);
+  }
+  if (pack.num > 0) far_visit_nodes(&v, &pack);
+  v.sum.value = list->rows[0];
+  return v.sum;
 }
 KERNEL far_sum far_evaluate(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 2, 0); }
 KERNEL far_sum far_value(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 0, 0); }
