@@ -1,7 +1,6 @@
 /* team_kernels.c: the kernels as a team of 32 runs them, behind the table that the CPU backend calls. */
 #define ABUT_LANES 1
 #define ABUT_TEAM 32
-#define ABUT_NO_LONGRANGE
 #include <math.h>
 #include "kernels.inl"
 #include "team_run.h"

@@ -261,6 +261,26 @@ static void check_actuator(const abut_model *model, int id, double gear, double 
   CHECK(def.bias[0] == b0 && def.bias[1] == b1 && def.bias[2] == b2);
 }
 
+#define TESSELLATED(k) SCENE("", "", "<custom><numeric name='tessellation' data='" k "'/></custom>")
+
+/* 8 K^2 triangles a ball. */
+TEST(tessellation_of_a_scene) {
+  abut_model *model;
+  abut_load_options options = {.tessellation = 3};
+  CHECK_STATUS(load(TESSELLATED("2"), &model), ABUT_OK);
+  if (model) CHECK(model->ntriangle == 3 * 32);
+  abut_model_destroy(model);
+  CHECK_STATUS(load_as(".xml", TESSELLATED("2"), &options, &model), ABUT_OK); /* the caller's counts */
+  if (model) CHECK(model->ntriangle == 3 * 72);
+  abut_model_destroy(model);
+  const char *bad[] = {TESSELLATED("0"), TESSELLATED("101"), TESSELLATED("1.5"), TESSELLATED("-1e300")};
+  for (int i = 0; i < 4; i++) {
+    CHECK_STATUS(load(bad[i], &model), ABUT_ERROR_MODEL);
+    MESSAGE_HAS("numeric tessellation: ");
+    abut_model_destroy(model);
+  }
+}
+
 TEST(actuators) {
   abut_model *model = NULL;
   CHECK_STATUS(load(SCENE("", "",

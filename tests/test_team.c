@@ -76,6 +76,7 @@ static void compare(const char *path, int32_t contact, int64_t nstep) {
 
 TEST(team_equals_one_thread_stack5) { compare("scenes/stack5.abut", ABUT_CONTACT_LOCAL, 3); }
 TEST(team_equals_one_thread_inverse) { compare("scenes/stack5.abut", ABUT_CONTACT_INVERSE, 2); }
+TEST(team_equals_one_thread_longrange) { compare("scenes/stack5.abut", ABUT_CONTACT_LONGRANGE, 2); }
 TEST(team_equals_one_thread_ant_box) { compare("scenes/ant_box.abut", ABUT_CONTACT_LOCAL, 3); }
 TEST(team_equals_one_thread_chains4x8) { compare("scenes/chains4x8.abut", ABUT_CONTACT_LOCAL, 1); }
 TEST(team_equals_one_thread_arm_mesh) { compare("scenes/arm_mesh.abut", ABUT_CONTACT_LOCAL, 2); }

@@ -40,8 +40,6 @@ static const abut_kernels cuda_f64 = {.isa = "cuda", .lanes = 1, .elem_size = 8}
 
 static abut_status cuda_find(const abut_options *o) {
   int count = 0, driver = 0;
-  if (o->contact == ABUT_CONTACT_LONGRANGE)
-    return abut_fail(ABUT_ERROR_UNSUPPORTED, "contact longrange does not run on a GPU yet");
   if (o->nenv > INT32_MAX / 32)
     return abut_fail(ABUT_ERROR_ARGUMENT, "%lld environments: one device takes %d at most",
                      (long long)o->nenv, INT32_MAX / 32);
@@ -73,8 +71,10 @@ abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what) {
   return failed;
 }
 
+/* Long-range pairs are the work of a team's leader alone. */
 static int team_of(const abut_batch *b) {
-  return b->options.team ? b->options.team : b->options.nenv < TEAM_LIMIT ? 32 : 1;
+  if (b->options.team) return b->options.team;
+  return b->options.nenv < TEAM_LIMIT && !b->params.far ? 32 : 1;
 }
 
 abut_status cuda_launch_stage(abut_batch *b, stage_id stage, cudaStream_t s) {

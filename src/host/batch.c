@@ -106,7 +106,7 @@ static const backend *backend_of(const abut_options *o) {
 }
 
 /* What follows from model and options alone. */
-enum { FAR_FIRST = 4096 }; /* entries of long-range lists to begin with */
+enum { FAR_FIRST = 1024 }; /* entries of long-range lists to begin with */
 
 static abut_status plan(const abut_model *model, const abut_options *options, abut_batch *b) {
   ABUT_TRY(resolve(options, &b->options));
@@ -271,14 +271,14 @@ static int32_t larger(const abut_batch *b, int32_t need) {
   return want < b->model->npair ? want : b->model->npair;
 }
 
-abut_status batch_grow_slots(abut_batch *b, int32_t need) {
+static abut_status grow_slots(abut_batch *b, int32_t need) {
   ABUT_TRY(b->backend->fetch(b));
   b->backend->close(b);
   b->nslot = larger(b, need);
   return b->backend->open(b);
 }
 
-abut_status batch_grow(abut_batch *b, int32_t need) {
+static abut_status grow_contacts(abut_batch *b, int32_t need) {
   int32_t old = b->capacity;
   ABUT_TRY(b->backend->fetch(b));
   tape_free(b);
@@ -293,13 +293,18 @@ abut_status batch_grow(abut_batch *b, int32_t need) {
   return b->backend->open(b);
 }
 
-abut_status batch_grow_far(abut_batch *b, int64_t need) {
+static abut_status grow_far(abut_batch *b, int64_t need) {
   if (need > INT32_MAX / 2)
     return abut_fail(ABUT_ERROR_MEMORY, "long-range lists of %lld entries are too long", (long long)need);
   ABUT_TRY(b->backend->fetch(b));
   b->backend->close(b);
   b->far = need > b->far ? (int32_t)need : b->far;
   return b->backend->open(b);
+}
+
+abut_status batch_make_room(abut_batch *b, int64_t contacts, int64_t far, int reverse) {
+  if (far) return grow_far(b, far);
+  return reverse ? grow_slots(b, (int32_t)contacts) : grow_contacts(b, (int32_t)contacts);
 }
 
 abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels) {

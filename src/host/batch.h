@@ -10,6 +10,7 @@
 /* One thread's lanes. */
 typedef struct worker {
   lane_group g;
+  char *far; /* memory of its long-range lists */
   struct abut_batch *batch;
 } worker;
 
@@ -48,6 +49,9 @@ static inline void elem_put(const abut_batch *b, char *array, int64_t i, double 
 abut_status params_create(const abut_model *model, const abut_options *options, step_params *params);
 void params_destroy(step_params *params);
 
+/* Places the long-range lists of a lane group from base on, its bytes returned; base NULL: only counts. */
+size_t far_place(const abut_batch *b, char *base, lane_group *g);
+
 /* worker.c */
 abut_status worker_create(abut_batch *batch, worker *w);
 void worker_destroy(worker *w);
@@ -62,11 +66,9 @@ abut_status record_allocate(const abut_batch *b, const struct backend *memory, i
                             contact_record *record);
 void record_free(const abut_batch *b, const struct backend *memory, contact_record *record);
 int64_t record_bytes(const abut_batch *b);
-/* Makes room for more contacts: in records and lane groups, or in lane groups only. */
-abut_status batch_grow(abut_batch *b, int32_t need);
-abut_status batch_grow_slots(abut_batch *b, int32_t need);
-/* Makes room for as many entries of long-range lists. */
-abut_status batch_grow_far(abut_batch *b, int64_t need);
+/* Makes room for what a program met (program_io: need, need_far): entries of long-range lists, else contacts;
+ * in a reverse pass only lane groups grow, not records. */
+abut_status batch_make_room(abut_batch *b, int64_t contacts, int64_t far, int reverse);
 /* Goes on with another instance of the same real type, for tests that compare instances. */
 abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels);
 

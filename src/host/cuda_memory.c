@@ -70,6 +70,7 @@ size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at) 
   at->lists = place(&p, n * list_length(b), 4);
   at->work = place(&p, padded * k->at.size, elem_size(b));
   at->slots = place(&p, padded * b->nslot * k->slot_at.size, elem_size(b));
+  at->far = place(&p, n, far_place(b, NULL, &(lane_group){0}));
   return p.used;
 }
 
@@ -92,6 +93,7 @@ static lane_group group_at(const abut_batch *b, int team, const device_batch *at
   g.pair_slot = list + 4 * slots;
   g.pair_want = (uint32_t *)(list + 4 * slots + pairs);
   g.envelope = list + 4 * slots + 2 * pairs;
+  far_place(b, at->far + (size_t)e * far_place(b, NULL, &g), &g);
   return g;
 }
 
@@ -113,9 +115,14 @@ static abut_status fill_pairs(const abut_batch *b, const device_batch *at) {
   if (!pairs) return abut_fail(ABUT_ERROR_MEMORY, "%d pairs: out of memory", m->npair);
   if (bytes) memcpy(pairs, b->params.pairs, bytes);
   for (int32_t i = 0; i < m->npair; i++)
-    for (int j = 0; j < 2; j++)
-      if (pairs[i].side[j].points)
-        pairs[i].side[j].points = at->model.point + (pairs[i].side[j].points - m->point);
+    for (int j = 0; j < 2; j++) {
+      pair_side *s = &pairs[i].side[j];
+      if (s->points) s->points = at->model.point + (s->points - m->point);
+      if (!pairs[i].far) continue;
+      s->tree.sphere = at->model.node_sphere + (s->tree.sphere - m->node_sphere);
+      s->tree.child = at->model.node_child + (s->tree.child - m->node_child);
+      s->tree.corners = at->model.triangle + (s->tree.corners - m->triangle);
+    }
   abut_status status = backend_cuda.write(b, at->pairs, pairs, bytes);
   free(pairs);
   return status;

@@ -19,7 +19,7 @@ typedef struct device_batch {
   pair_info *pairs;
   int32_t *path_adr, *path;
   double *geom_box, *body_radius;
-  char *work, *slots;
+  char *work, *slots, *far;
   int32_t *lists; /* of all lane groups */
 } device_batch;
 

@@ -9,6 +9,7 @@
  * themselves, in a branch that is closed once the memory they point to is gone. */
 #ifdef ABUT_HAVE_CUDA
 #include "cuda_device.h"
+#include <stdio.h>
 #include <string.h>
 
 static abut_status launch_gate(cuda_device *c, int which, cudaGraphConditionalHandle handle, cudaStream_t s) {
@@ -92,7 +93,7 @@ static abut_status take_tally(cuda_device *c, program_tally *t, int all) {
   *t = *c->read;
   int failed = t->need || t->voided || t->unrecorded;
   program_tally rest = all ? (program_tally){.generation = t->generation, .record = t->record} : *t;
-  rest.need = rest.voided = rest.unrecorded = 0;
+  rest.need = rest.need_far = rest.voided = rest.unrecorded = 0;
   return failed || all ? write_tally(c, rest) : ABUT_OK;
 }
 
@@ -104,12 +105,17 @@ static abut_status count_failed(abut_batch *b, abut_rollout_result *r) {
 }
 
 static abut_status grow_for(abut_batch *b, const program_tally *t) {
-  int32_t had = t->reverse ? b->nslot : b->capacity;
-  ABUT_TRY(t->reverse ? batch_grow_slots(b, (int32_t)t->need) : batch_grow(b, (int32_t)t->need));
+  int32_t had = t->need_far ? b->far : t->reverse ? b->nslot : b->capacity;
+  ABUT_TRY(batch_make_room(b, t->need, t->need_far, t->reverse));
+  char met[64];
+  if (t->need_far)
+    snprintf(met, sizeof met, "longer long-range lists");
+  else
+    snprintf(met, sizeof met, "%lld contacts", (long long)t->need);
   return abut_fail(ABUT_ERROR_CAPACITY,
-                   "an enqueued %s met %lld contacts in an environment, there was room for %d: there is now; "
+                   "an enqueued %s met %s in an environment, there was room for %d: there is now; "
                    "call again what was enqueued after the first %lld",
-                   t->reverse ? "reverse pass" : "rollout", (long long)t->need, had, (long long)t->done);
+                   t->reverse ? "reverse pass" : "rollout", met, had, (long long)t->done);
 }
 
 abut_status cuda_settle(abut_batch *b, abut_rollout_result *r) {

@@ -75,7 +75,7 @@ abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progres
     ABUT_TRY(b->backend->run(b, &program_reverse, &io, arrays, ARRAYS, (program_report){progress, user}));
     if (!io.need || io.stop) break;
     /* other steps share a group than in the rollout */
-    ABUT_TRY(io.need_far ? batch_grow_far(b, io.need_far) : batch_grow_slots(b, (int32_t)io.need));
+    ABUT_TRY(batch_make_room(b, io.need, io.need_far, 1));
   }
   if (io.stop == STOP_UNRECORDED)
     return abut_fail(

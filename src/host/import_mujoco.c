@@ -536,6 +536,18 @@ static abut_status name_file(abut_status status, const char *path) {
   return abut_fail(status, "%s: %s", path, message);
 }
 
+/* <custom><numeric name="tessellation" data="K"/></custom>: a scene says what the caller does not. */
+static abut_status read_tessellation(import_job *job, const char *path) {
+  int id = mj_name2id(job->mj, mjOBJ_NUMERIC, "tessellation");
+  if (id < 0 || job->tessellation) return ABUT_OK;
+  double k = job->mj->numeric_data[job->mj->numeric_adr[id]];
+  if (!(k >= 1 && k <= 100 && k == (int32_t)k))
+    return abut_fail(ABUT_ERROR_MODEL, "%s: numeric tessellation: %g is not an integer from 1 to 100", path,
+                     k);
+  job->tessellation = (int32_t)k;
+  return ABUT_OK;
+}
+
 abut_status abut_import_mujoco(const char *path, const abut_load_options *options, abut_model **model) {
   if (!path || !model) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_import_mujoco: a pointer is null");
   static const abut_load_options defaults = {0};
@@ -549,6 +561,7 @@ abut_status abut_import_mujoco(const char *path, const abut_load_options *option
     abut_import_refuse(mj, &job.findings);
     status = abut_findings_check(&job.findings, path, options->ignore_unsupported);
   }
+  if (status == ABUT_OK) status = read_tessellation(&job, path);
   if (status == ABUT_OK) status = name_file(build(&job, model), path);
   abut_builder_destroy(job.builder);
   abut_findings_free(&job.findings);

@@ -47,7 +47,7 @@ static const stage_id reverse_step[] = {
     STAGE_back_load, STAGE_begin, STAGE_start, STAGE_far_begin, STAGE_friction, STAGE_back_end,
     STAGE_evaluate_open, STAGE_evaluate_pairs, STAGE_evaluate_far, STAGE_evaluate_close,
     /* its adjoint */
-    STAGE_reverse_open, STAGE_reverse_pairs, STAGE_reverse_close, STAGE_back_store,
+    STAGE_reverse_open, STAGE_reverse_pairs, STAGE_reverse_far, STAGE_reverse_close, STAGE_back_store,
     /* lanes that are at the start of their rollout */
     STAGE_back_start, STAGE_reverse_start, STAGE_back_finished};
 

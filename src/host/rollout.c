@@ -117,7 +117,7 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
     ABUT_TRY(b->backend->run(b, &program_rollout, &io, arrays, ARRAYS, (program_report){progress, user}));
     if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "rollout stopped by its progress callback");
     if (!io.need) break;
-    ABUT_TRY(io.need_far ? batch_grow_far(b, io.need_far) : batch_grow(b, (int32_t)io.need));
+    ABUT_TRY(batch_make_room(b, io.need, io.need_far, 0));
   }
   ABUT_TRY(commit(b, &io, &r));
   b->tape_valid = a->record != 0;

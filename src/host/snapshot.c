@@ -83,7 +83,7 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
         ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s (%s, %s) does not fit a batch of %lld (%s, %s)",
         (long long)s->nenv, PLURAL(s->nenv), dtype_name(s->dtype), contact_name(s->contact),
         (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.contact));
-  if (s->capacity > b->capacity) ABUT_TRY(batch_grow(b, s->capacity));
+  if (s->capacity > b->capacity) ABUT_TRY(batch_make_room(b, s->capacity, 0, 0));
   ABUT_TRY(b->backend->fetch(b));
   size_t n = (size_t)s->nenv;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);

@@ -5,29 +5,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Long-range lists of all lanes: entries, planes, sums, states; friction's marks. */
-typedef struct far_bytes {
-  size_t entries, planes, rows, states, marks, mark_pairs, mark_states;
-} far_bytes;
-static far_bytes far_bytes_of(const abut_batch *b) {
-  size_t n = (size_t)b->far, lanes = (size_t)b->kernels->lanes, e = elem_size(b);
-  far_bytes f = {2 * lanes * n * sizeof(far_entry),
-                 2 * lanes * n * FAR_PLANE_VALUES * e,
-                 n * FAR_ROW_VALUES * e,
-                 n ? 2 * (size_t)b->model->npair * lanes * sizeof(far_list_state) : 0,
-                 lanes * n * FAR_MARK_VALUES * e,
-                 lanes * n * sizeof(far_entry),
-                 n ? (size_t)b->model->npair * lanes * sizeof(far_mark_state) : 0};
-  return f;
+size_t far_place(const abut_batch *b, char *base, lane_group *g) {
+  const size_t n = (size_t)b->far, lanes = (size_t)b->kernels->lanes, e = elem_size(b),
+               pairs = n ? (size_t)b->model->npair : 0;
+  struct {
+    void *to; /* a pointer of the group */
+    size_t bytes;
+  } parts[] = {{&g->far_plane, 2 * lanes * n * FAR_PLANE_VALUES * e},
+               {&g->far_rows, n * FAR_ROW_VALUES * e},
+               {&g->far_marks, lanes * n * FAR_MARK_VALUES * e},
+               {&g->far, 2 * pairs * lanes * sizeof(far_list_state)},
+               {&g->far_pairs, 2 * lanes * n * sizeof(far_entry)},
+               {&g->far_mark_pairs, lanes * n * sizeof(far_entry)},
+               {&g->far_marked, pairs * lanes * sizeof(far_mark_state)}};
+  size_t used = 0;
+  g->far_capacity = b->far;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    char *at = base ? base + used : NULL;
+    memcpy(parts[i].to, &at, sizeof at);
+    used += (parts[i].bytes + 63) / 64 * 64;
+  }
+  return used;
 }
 
 int64_t worker_bytes(const abut_batch *b) {
   const step_params *p = &b->params;
   int64_t row = (int64_t)b->kernels->lanes * b->kernels->elem_size,
           lists = 4 * (4 * (int64_t)b->nslot + 2 * (int64_t)p->model->npair + p->model->nv);
-  far_bytes f = far_bytes_of(b);
+  lane_group g;
   return (int64_t)sizeof(worker) + row * (p->at.size + (int64_t)b->nslot * p->slot_at.size) + lists +
-         (int64_t)(f.entries + f.planes + f.rows + f.states + f.marks + f.mark_pairs + f.mark_states);
+         (int64_t)far_place(b, NULL, &g);
 }
 
 static void *aligned_zero(size_t bytes) {
@@ -52,22 +59,14 @@ abut_status worker_create(abut_batch *b, worker *w) {
   g->slot_new = calloc(cap + 1, sizeof *g->slot_new);
   g->pair_slot = calloc(npair + 1, sizeof *g->pair_slot);
   g->pair_want = calloc(npair + 1, sizeof *g->pair_want);
-  far_bytes f = far_bytes_of(b);
-  g->far_capacity = b->far;
-  g->far = calloc(1, f.states + 1);
-  g->far_pairs = calloc(1, f.entries + 1);
-  g->far_plane = aligned_zero(f.planes);
-  g->far_rows = aligned_zero(f.rows);
-  g->far_marks = aligned_zero(f.marks);
-  g->far_mark_pairs = calloc(1, f.mark_pairs + 1);
-  g->far_marked = calloc(1, f.mark_states + 1);
+  w->far = aligned_zero(far_place(b, NULL, g));
   g->envelope = calloc((size_t)b->model->nv + 1, sizeof *g->envelope);
   if (!g->work || !g->slots || !g->order || !g->slot_pair || !g->slot_on || !g->slot_new || !g->pair_slot ||
-      !g->pair_want || !g->envelope || !g->far || !g->far_pairs || !g->far_plane || !g->far_rows ||
-      !g->far_marks || !g->far_mark_pairs || !g->far_marked) {
+      !g->pair_want || !g->envelope || !w->far) {
     worker_destroy(w);
     return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d contact slots", b->nslot);
   }
+  far_place(b, w->far, g);
   return ABUT_OK;
 }
 
@@ -82,13 +81,7 @@ void worker_destroy(worker *w) {
   free(g->pair_slot);
   free(g->pair_want);
   free(g->envelope);
-  free(g->far);
-  free(g->far_pairs);
-  free(g->far_plane);
-  free(g->far_rows);
-  free(g->far_marks);
-  free(g->far_mark_pairs);
-  free(g->far_marked);
+  free(w->far);
   memset(w, 0, sizeof *w);
 }
 

@@ -12,7 +12,6 @@
 #if ABUT_TEAM == 1
 #define LANE_STRIDE 32
 #endif
-#define ABUT_NO_LONGRANGE
 #include <math.h>
 #include "kernels.inl"
 #include "roof.inl"

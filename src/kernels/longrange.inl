@@ -144,7 +144,7 @@ FN far_terms far_zero(void) {
 
 /* (1 - phi) S + phi C, in place. S: sums with their derivatives; phi, c: value and derivatives in r. order 0:
  * value only. */
-FN void far_blend(const far_nodes *n, const real phi[3], const real c[3], int order, far_terms *t) {
+CALL void far_blend(const far_nodes *n, const real phi[3], const real c[3], int order, far_terms *t) {
   real keep = splat(1) - phi[0], diff = c[0] - t->value;
   real b1 = phi[0] * c[1] + phi[1] * diff;
   real b2 = phi[0] * c[2] + K(2) * phi[1] * c[1] + phi[2] * diff;
@@ -275,8 +275,8 @@ FN void far_store(const far_list *list, const far_entry *entry, int num, int at,
 
 /* The plane of lanes `on` between two triangles, from the last one that still separates them, else from their
  * closest points. Returns lanes where there is none: they meet. */
-FN mask far_solve(const far_pair *p, const far_list *list, const far_entry *entry, int num,
-                  const far_triangles *t, mask on, int at, plane_state *s) {
+CALL mask far_solve(const far_pair *p, const far_list *list, const far_entry *entry, int num,
+                    const far_triangles *t, mask on, int at, plane_state *s) {
   barrier br = {BARRIER_INVERSE, 0, K(1) / p->length};
   point_set a = {0, t->a, 3, 0, 1}, b = {0, t->b, 3, 0, 1};
   mat3 one = mat_identity();
@@ -310,8 +310,8 @@ FN mask far_solve(const far_pair *p, const far_list *list, const far_entry *entr
 }
 
 /* P_tri at its plane, with its derivatives for order 2. gap: distance along the plane's normal. */
-FN void far_leaf(const far_pair *p, const far_triangles *t, plane_state s, real w, int order, far_terms *out,
-                 real *gap) {
+CALL void far_leaf(const far_pair *p, const far_triangles *t, plane_state s, real w, int order,
+                   far_terms *out, real *gap) {
   barrier br = {BARRIER_INVERSE, 0, K(1) / p->length};
   point_set a = {0, t->a, 3, 0, 1}, b = {0, t->b, 3, 0, 1};
   mat3 one = mat_identity();
@@ -384,8 +384,8 @@ FN real far_clear_balls(const far_motion *m, const far_nodes *old, const far_nod
 
 /* The same of two triangles: of a plane that moves with the mean of both bodies, from that of the iterate to
  * q (contact_dip). then: the pair at the iterate. */
-FN real far_clear_plane(const far_pair *then, const far_list *list, const far_entry *entry, int num,
-                        const far_motion *m, const far_nodes *old, plane_state q, real low_try) {
+CALL real far_clear_plane(const far_pair *then, const far_list *list, const far_entry *entry, int num,
+                          const far_motion *m, const far_nodes *old, plane_state q, real low_try) {
   far_triangles before;
   far_corners(then, entry, num, before.a, before.b);
   real had, low_now, low_mid;
@@ -471,7 +471,7 @@ FN void far_put_margins(far_visit *v, const far_pack *pack, uint32_t bits, real 
 }
 
 /* Pairs of triangles nearer than d2 (and those that a margin added). */
-FN void far_visit_leaves(far_visit *v, const far_pack *pack) {
+CALL void far_visit_leaves(far_visit *v, const far_pack *pack) {
   const far_pair *p = v->p;
   int at = v->motion ? FAR_TRIAL : 0, num = pack->num;
   far_nodes n = far_gather(p, pack->entry, num), old = n;
@@ -510,7 +510,7 @@ FN void far_visit_leaves(far_visit *v, const far_pack *pack) {
 }
 
 /* Pairs of nodes, after those of their children. */
-FN void far_visit_nodes(far_visit *v, const far_pack *pack) {
+CALL void far_visit_nodes(far_visit *v, const far_pack *pack) {
   int num = pack->num;
   far_nodes n = far_gather(v->p, pack->entry, num);
   far_terms t = far_zero();

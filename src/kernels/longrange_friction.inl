@@ -192,7 +192,7 @@ FN far_rub far_rub_of(const far_marks *k, far_mark *m, const far_bodies *at, int
 }
 
 /* Sums over all marks at the iterate. */
-KERNEL void far_rub_sum(const far_marks *k, const far_bodies *at, int exact, elem sum[FAR_RUB]) {
+CALL void far_rub_sum(const far_marks *k, const far_bodies *at, int exact, elem sum[FAR_RUB]) {
   for (int i = 0; i < FAR_RUB; i++) sum[i] = 0;
   for (int32_t first = 0; first < k->num; first += ABUT_LANES) {
     int num = far_part(k->num, first);
@@ -227,8 +227,8 @@ FN void far_pull(far_back *out, int j, vec3 f, vec3 arm) {
 /* psi = w r . v / sqrt(|r|^2 + 4 e^2), v the slip of a motion l of both bodies at the iterate: through Y_A
  * and Y_B, r and v, to the mark and to the poses that it was fixed to. p: the pair at the step's start; turn:
  * A's axes there. */
-FN far_mark_bar far_slide_back(const far_marks *k, const far_mark *m, const far_bodies *at, const twist6 l[2],
-                               const far_pair *p, mat3 turn, far_back *out) {
+CALL far_mark_bar far_slide_back(const far_marks *k, const far_mark *m, const far_bodies *at,
+                                 const twist6 l[2], const far_pair *p, mat3 turn, far_back *out) {
   far_slide s = far_slide_of(k, m, at);
   vec3 e1 = s.f.r0, e2 = s.f.r1, u = m->u;
   vec3 v = sub(add(l[1].v, cross(l[1].w, s.arm[1])), add(l[0].v, cross(l[0].w, s.arm[0])));
@@ -249,8 +249,8 @@ FN far_mark_bar far_slide_back(const far_marks *k, const far_mark *m, const far_
 }
 
 /* Through p = argmin U, the plane at the start: from cotangents of its normal and offset to the poses. */
-FN void far_plane_back(const far_pair *p, const plane_moments m[2], mat3 f, vec3 c, vec3 u_bar, real e_bar,
-                       far_back *out) {
+CALL void far_plane_back(const far_pair *p, const plane_moments m[2], mat3 f, vec3 c, vec3 u_bar, real e_bar,
+                         far_back *out) {
   plane_terms q;
   real l[10], y[3] = {dot(u_bar, f.r0), dot(u_bar, f.r1), e_bar};
   barrier br = {BARRIER_INVERSE, 0, K(1) / p->length};
@@ -272,8 +272,8 @@ FN void far_plane_back(const far_pair *p, const plane_moments m[2], mat3 f, vec3
 
 /* From cotangents of a mark to the poses at the start. The plane's origin is the mark itself, its offset 0:
  * y = sum f (x - h u) / sum f over A's corners, h = u . (x - c) + offset, f = P'(h). */
-FN void far_mark_back(const far_pair *p, const far_triangles *x, const far_nodes *n, const real phi[3],
-                      vec3 y, vec3 u, real w, far_mark_bar bar, far_back *out) {
+CALL void far_mark_back(const far_pair *p, const far_triangles *x, const far_nodes *n, const real phi[3],
+                        vec3 y, vec3 u, real w, far_mark_bar bar, far_back *out) {
   barrier br = {BARRIER_INVERSE, 0, K(1) / p->length};
   plane_state s = {u, y, zero(), zero()};
   plane_moments m[2];
@@ -306,8 +306,8 @@ FN void far_mark_back(const far_pair *p, const far_triangles *x, const far_nodes
 }
 
 /* Sums over all marks. l: motions of A and B (lambda) about their origins. */
-KERNEL void far_rub_back(const far_marks *k, const far_bodies *at, const twist6 l[2], const far_pair *p,
-                         const mat3 *turn, elem sum[FAR_BACK]) {
+CALL void far_rub_back(const far_marks *k, const far_bodies *at, const twist6 l[2], const far_pair *p,
+                       const mat3 *turn, elem sum[FAR_BACK]) {
   for (int i = 0; i < FAR_BACK; i++) sum[i] = 0;
   for (int32_t first = 0; first < k->num; first += ABUT_LANES) {
     int num = far_part(k->num, first);

@@ -1,10 +1,9 @@
 /* longrange_step.inl: pairs of triangle meshes in a step: their lists, their terms at the iterate, their
  * value and certificate at a trial. A list belongs to a pose: to make it costs a few per cent of what it
  * takes to evaluate it. Planes go on from list to list within a step; a step begins without any, so that it
- * depends on its state alone. For the team's leader; not compiled for GPUs yet, nor where their kernels are
- * imitated. */
+ * depends on its state alone. A team's leader does it all. */
 
-#ifdef ABUT_NO_LONGRANGE /* nothing that runs there has such pairs */
+#ifdef ABUT_NO_LONGRANGE /* tools/work: the scenes it counts have no such pairs */
 KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
   (void)k, (void)g, (void)io;
 }
@@ -12,7 +11,7 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
   (void)k, (void)g, (void)io;
 }
 KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) { (void)k, (void)g, (void)io; }
-KERNEL void far_vjp(const step_params *k, lane_group *g, int s) { (void)k, (void)g, (void)s; }
+CALL void far_vjp(const step_params *k, lane_group *g, int s) { (void)k, (void)g, (void)s; }
 #else
 
 /* Pose of B in A's frame, of one lane. */
@@ -244,7 +243,7 @@ FN void far_absolute(real a[6][6]) {
 }
 
 /* |H|, rotations measured by what they move a point at `size` by. */
-FN block6 far_convex(block6 h, real size) {
+CALL block6 far_convex(block6 h, real size) {
   real a[6][6], is = splat(1) / size;
   const vec3 ww[3] = {vec(h.ww.xx, h.ww.xy, h.ww.xz), vec(h.ww.xy, h.ww.yy, h.ww.yz),
                       vec(h.ww.xz, h.ww.yz, h.ww.zz)};
@@ -287,8 +286,8 @@ FN block6 block_turn(mat3 r, block6 h) {
  * a twist of A, P(xi_A, xi_B) = P + G . (xi_A - xi_B + [xi_A, xi_B]/2) + (xi_A - xi_B) . H (xi_A - xi_B) / 2.
  * Phi has only its antisymmetric part, [tau]x / 2; what forces have by themselves is taken out of H again,
  * since project_dof adds it. */
-FN void far_put(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
-                const real row[FAR_ROW], real gap, int exact) {
+CALL void far_put(const step_params *k, real *w, real *slots, int s, int pair_id, mask on,
+                  const real row[FAR_ROW], real gap, int exact) {
   const pair_info *pair = &k->pairs[pair_id];
   int a = pair->side[0].body, b = pair->side[1].body;
   mat3 ra = get_mat(&AT(W(xmat), 9 * a));
@@ -500,7 +499,7 @@ FN void far_friction_back(const step_params *k, real *w, const pair_info *pair, 
 /* Cotangents of what friction of a long-range pair takes from the step's start: through the marks to the
  * poses there, and to the coefficients. The lists of the start, whose planes left the marks, are not needed
  * any more. That of the stiffness is in contact_vjp, with the pair's other forces. */
-KERNEL void far_vjp(const step_params *k, lane_group *g, int s) {
+CALL void far_vjp(const step_params *k, lane_group *g, int s) {
   STAGE_LOCALS
   int id = g->slot_pair[s];
   const pair_info *pair = &k->pairs[id];
@@ -528,6 +527,15 @@ KERNEL void far_vjp(const step_params *k, lane_group *g, int s) {
       for (int c = 0; c < 3; c++) LANE(W(bar_force), 3 * b + c, lane) -= lane_of(((real *)&force)[c], lane);
       for (int c = 0; c < 9; c++) LANE(W(bar_phi), 9 * b + c, lane) -= lane_of(((real *)&phi)[c], lane);
     }
+  }
+}
+
+KERNEL void stage_reverse_far(const step_params *k, lane_group *g, program_io *io) {
+  (void)io;
+  if (!k->far || !LEADER) return;
+  for (int i = 0; i < g->nslot; i++) {
+    int s = g->order[i];
+    if (k->pairs[g->slot_pair[s]].far) far_vjp(k, g, s);
   }
 }
 #endif

@@ -70,8 +70,8 @@ typedef struct program_tally {
   int64_t voided;     /* replays of such graphs */
   int64_t done;       /* programs that ran to their end */
   int64_t newton_iterations, newton_iterations_max, unconverged_steps;
-  int64_t need;    /* of the first program whose list was too short; those that follow do nothing */
-  int32_t reverse; /* it was a reverse pass */
+  int64_t need, need_far; /* of the first program whose list was too short; those that follow do nothing */
+  int32_t reverse;        /* it was a reverse pass */
 } program_tally;
 
 /* Counters are shared by all lanes and only ever added to, or raised. */

@@ -495,11 +495,11 @@ KERNEL void stage_reverse_pairs(const step_params *k, lane_group *g, program_io 
     int s = g->order[i];
     if (!(g->slot_on[s] & g->live)) continue;
     contact_vjp(k, w, slots, s, g->slot_pair[s], mask_from_bits(g->slot_on[s] & g->live));
-    if (k->pairs[g->slot_pair[s]].far) far_vjp(k, g, s);
   }
 }
 
-/* Third: what passes through inertia and gravity; then all pose cotangents to q_t and v. */
+/* Third: what friction between meshes takes from the step's start (stage_reverse_far). Fourth: what passes
+ * through inertia and gravity; then all pose cotangents to q_t and v. */
 KERNEL void stage_reverse_close(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
   if (!LEADER) return;

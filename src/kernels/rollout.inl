@@ -392,6 +392,7 @@ FN void program_commit(program_io *io, int64_t env, int rank, int32_t qpos, int3
         t->newton_iterations_max = io->newton_iterations_max;
     } else if (io->need) {
       t->need = io->need;
+      t->need_far = io->need_far;
       t->reverse = io->exact;
     }
   }
