@@ -119,6 +119,26 @@ TEST(gradient_of_fading_friction) {
   problem_free(&p);
 }
 
+/* The task: 16 balls on a table, the red one hits its neighbours within 20 steps. */
+TEST(gradient_of_billiards) {
+  scene s;
+  REQUIRE(scene_load("scenes/tasks/billiards.abut", &s));
+  problem p;
+  abut_options o = longrange(1);
+  o.timestep = 0.04;
+  o.stiffness = 1e-7;
+  o.form = ABUT_FORM_PAPER;
+  REQUIRE(problem_create(&p, "billiards", s.model, o, test_quick() ? 3 : 20));
+  p.directions = 1;
+  p.input[IN_QVEL][0] = 3; /* of the red ball */
+  p.input[IN_QVEL][1] = 0.2;
+  p.first[IN_FRICTION] = 2e-3; /* longer differences are no better than 2e-6 */
+  checked c = problem_check(&p);
+  for (int i = 0; i < IN_COUNT; i++) CHECK(c.error[i] <= 1e-6); /* of a gradient that is exact */
+  CHECK(c.identical == 0);
+  problem_free(&p);
+}
+
 /* On a slope a box sticks below the friction angle, and slides down with g (sin - mu cos) above. The slope is
  * gravity's. */
 TEST(slope) {
