@@ -25,5 +25,7 @@ int bench_roof_lines(bench *in);
 
 /* Long-range contact (bench_longrange.c). */
 int bench_longrange_lines(bench *in);
+/* Book stacking (bench_books.c). */
+int bench_books_lines(bench *in);
 
 #endif

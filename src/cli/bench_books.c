@@ -1,0 +1,167 @@
+/* bench_books.c: book stacking: twenty planks at the maximal overhang under long-range contact. How far apart
+ * they lie, how much of the top plank's weight its neighbour carries, and how long they stand. */
+#include "bench.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PLANKS = 20, PAIRS = PLANKS * (PLANKS - 1) / 2 };
+static const double HALF[3] = {1, 0.2, 0.1}, MASS = 0.16, GRAVITY = 9.81; /* of scenes/planks20.xml */
+static const double TIMESTEP = 0.04, CHUNK = 2, TIME = 60;                /* s */
+
+typedef struct stack {
+  job job;
+  array xpos, xquat, force; /* of the last chunk: [1, T + 1, nbody, 3], [.., 4], [1, T, npair, 3] */
+  int64_t steps;            /* of a chunk */
+  progress *bar;
+} stack;
+
+typedef struct standing {
+  double margin, force_error, time; /* m, N, s */
+} standing;
+
+static int stack_open(stack *out, const cli_options *options, double stiffness, int32_t form, progress *bar) {
+  char path[512];
+  abut_options wanted = scene_options(options, 1, 1);
+  memset(out, 0, sizeof *out);
+  out->bar = bar;
+  out->steps = llround(CHUNK / TIMESTEP);
+  scene_path(options, "planks20", path);
+  wanted.timestep = TIMESTEP;
+  wanted.contact = ABUT_CONTACT_LONGRANGE;
+  wanted.form = form;
+  wanted.stiffness = stiffness;
+  wanted.max_separation = 1;
+  int code = job_load(&out->job, path, options);
+  if (code == CLI_OK) code = job_create(&out->job, &wanted, 0, 0);
+  int64_t nbody = out->job.sizes.nbody, npair = out->job.sizes.npair;
+  if (code == CLI_OK && (nbody != PLANKS + 1 || npair != PAIRS))
+    code = cli_error("%s: %lld bodies and %lld pairs are not those of %d planks", path, (long long)nbody,
+                     (long long)npair, PLANKS);
+  if (code == CLI_OK)
+    code = array_create(&out->xpos, "xpos", ABUT_F64, 4, (int64_t[]){1, out->steps + 1, nbody, 3});
+  if (code == CLI_OK)
+    code = array_create(&out->xquat, "xquat", ABUT_F64, 4, (int64_t[]){1, out->steps + 1, nbody, 4});
+  if (code == CLI_OK)
+    code = array_create(&out->force, "force", ABUT_F64, 4, (int64_t[]){1, out->steps, npair, 3});
+  return code;
+}
+static void stack_close(stack *in) {
+  array_destroy(&in->xpos);
+  array_destroy(&in->xquat);
+  array_destroy(&in->force);
+  job_close(&in->job);
+}
+
+/* Body of plank k, counted from the top. */
+static int64_t plank(int k) { return PLANKS + 1 - k; }
+
+/* Height of a corner of one plank above the upper face of another (side 1) or below its lower face (-1). */
+static double clearance(const stack *in, int64_t corner_of, int64_t face_of, double side) {
+  const int64_t last = in->steps * (PLANKS + 1);
+  double q[4], p[3], up[3], d[3], along[3];
+  for (int i = 0; i < 2; i++) { /* axes x and z of either plank in the world */
+    int64_t body = i ? face_of : corner_of;
+    for (int c = 0; c < 4; c++) q[c] = array_get(&in->xquat, 4 * (last + body) + c);
+    double x[3] = {1 - 2 * (q[2] * q[2] + q[3] * q[3]), 2 * (q[1] * q[2] + q[0] * q[3]),
+                   2 * (q[1] * q[3] - q[0] * q[2])};
+    double z[3] = {2 * (q[1] * q[3] + q[0] * q[2]), 2 * (q[2] * q[3] - q[0] * q[1]),
+                   1 - 2 * (q[1] * q[1] + q[2] * q[2])};
+    for (int c = 0; c < 3; c++) {
+      p[c] = array_get(&in->xpos, 3 * (last + body) + c);
+      if (i) {
+        up[c] = z[c];
+        d[c] = along[c] - p[c];
+      } else {
+        along[c] = p[c] - side * (HALF[0] * x[c] + HALF[2] * z[c]);
+      }
+    }
+  }
+  return side * (d[0] * up[0] + d[1] * up[1] + d[2] * up[2]) - HALF[2];
+}
+
+/* Mean over neighbours of the gap at both ends of what lies over one another. */
+static double margin(const stack *in) {
+  double sum = 0;
+  for (int k = 1; k < PLANKS; k++)
+    sum += 0.5 * (clearance(in, plank(k), plank(k + 1), 1) + clearance(in, plank(k + 1), plank(k), -1));
+  return sum / (PLANKS - 1);
+}
+
+/* |force of the neighbour on the top plank - its weight|. */
+static double force_error(const stack *in) {
+  const int64_t row = (in->steps - 1) * PAIRS;
+  for (int32_t i = 0; i < PAIRS; i++) {
+    int32_t geoms[2];
+    abut_geom_def a, b;
+    if (abut_model_pair(in->job.model, i, geoms) != ABUT_OK ||
+        abut_model_geom(in->job.model, geoms[0], &a) != ABUT_OK ||
+        abut_model_geom(in->job.model, geoms[1], &b) != ABUT_OK)
+      return NAN;
+    int first = a.body == plank(1) && b.body == plank(2), second = b.body == plank(1) && a.body == plank(2);
+    if (!first && !second) continue;
+    double f[3];
+    for (int c = 0; c < 3; c++) f[c] = (first ? 1 : -1) * array_get(&in->force, 3 * (row + i) + c);
+    f[2] -= MASS * GRAVITY;
+    return sqrt(f[0] * f[0] + f[1] * f[1] + f[2] * f[2]);
+  }
+  return NAN;
+}
+
+/* Fallen: a plank is lower than at first by more than half its height. */
+static int stands(const stack *in) {
+  const int64_t last = in->steps * (PLANKS + 1);
+  for (int k = 1; k < PLANKS; k++)
+    if (array_get(&in->xpos, 3 * (last + plank(k)) + 2) < HALF[2] * (2 * (PLANKS - k) + 1) - HALF[2])
+      return 0;
+  return 1;
+}
+
+static int stand(stack *in, standing *out) {
+  abut_rollout_args args = abut_default_rollout_args();
+  abut_rollout_result result;
+  args.nstep = in->steps;
+  args.xpos = &in->xpos.tensor;
+  args.xquat = &in->xquat.tensor;
+  args.contact_force = &in->force.tensor;
+  for (out->time = 0; out->time < TIME - 0.5 * CHUNK; out->time += CHUNK) {
+    if (abut_rollout(in->job.batch, &args, &result, progress_report, in->bar) != ABUT_OK)
+      return cli_library_error();
+    if (progress_interrupted()) return cli_error("interrupted");
+    if (result.failed_envs || !stands(in)) break;
+    out->margin = margin(in);
+    out->force_error = force_error(in);
+  }
+  return CLI_OK;
+}
+
+int bench_books_lines(bench *in) {
+  static const char *const stiffness[] = {"1e-5", "1e-6", "1e-7", "1e-8", "1e-10"};
+  static const struct {
+    const char *name;
+    int32_t form;
+  } forms[] = {{"weighted", ABUT_FORM_WEIGHTED}, {"paper", ABUT_FORM_PAPER}};
+  if (!strncmp(in->options->filter, "*", 1)) return CLI_OK; /* minutes: only for who asks */
+  for (int f = 0; f < 2; f++)
+    for (int i = 0; i < 5; i++) {
+      char name[NAME_SIZE];
+      stack at;
+      standing found = {NAN, NAN, 0};
+      snprintf(name, sizeof name, "books.%s.%s", forms[f].name, stiffness[i]);
+      if (!bench_wanted(in, name)) continue;
+      int code = stack_open(&at, in->options, strtod(stiffness[i], NULL), forms[f].form, &in->bar);
+      if (code == CLI_OK) code = stand(&at, &found);
+      stack_close(&at);
+      if (code != CLI_OK) return code;
+      const struct {
+        const char *what, *unit;
+        double value;
+      } lines[] = {
+          {"stood", "s", found.time}, {"margin", "m", found.margin}, {"force_error", "N", found.force_error}};
+      for (int l = 0; l < 3; l++) {
+        snprintf(name, sizeof name, "books.%s.%s.%s", forms[f].name, stiffness[i], lines[l].what);
+        bench_line(in, name, lines[l].value, lines[l].unit);
+      }
+    }
+  return CLI_OK;
+}
