@@ -119,16 +119,39 @@ TEST(gradient_of_fading_friction) {
   problem_free(&p);
 }
 
-/* The task: 16 balls on a table, the red one hits its neighbours within 20 steps. */
+/* The task's scene with 32 triangles a ball: 16 of them on a table. */
+static abut_model *billiards(void) {
+  abut_model *from = scene_model("scenes/tasks/billiards.abut");
+  abut_builder *b = from ? scene_begin(-9.81) : NULL;
+  if (!b) return NULL;
+  for (int32_t i = 1; i < abut_model_get_sizes(from).nbody; i++) {
+    abut_body_def body;
+    CHECK_STATUS(abut_model_body(from, i, &body), ABUT_OK);
+    CHECK_STATUS(abut_builder_add_body(b, &body, NULL), ABUT_OK);
+  }
+  for (int32_t i = 0; i < abut_model_get_sizes(from).njnt; i++) {
+    abut_joint_def joint;
+    CHECK_STATUS(abut_model_joint(from, i, &joint), ABUT_OK);
+    CHECK_STATUS(abut_builder_add_joint(b, &joint, NULL), ABUT_OK);
+  }
+  for (int32_t i = 0; i < abut_model_get_sizes(from).ngeom; i++) {
+    abut_geom_def geom;
+    CHECK_STATUS(abut_model_geom(from, i, &geom), ABUT_OK);
+    geom.tessellation = 2;
+    CHECK_STATUS(abut_builder_add_geom(b, &geom, NULL), ABUT_OK);
+  }
+  abut_model_destroy(from);
+  return scene_finish(b);
+}
+
+/* The red ball hits its neighbours within 20 steps. */
 TEST(gradient_of_billiards) {
-  scene s;
-  REQUIRE(scene_load("scenes/tasks/billiards.abut", &s));
   problem p;
   abut_options o = longrange(1);
   o.timestep = 0.04;
   o.stiffness = 1e-7;
   o.form = ABUT_FORM_PAPER;
-  REQUIRE(problem_create(&p, "billiards", s.model, o, test_quick() ? 3 : 20));
+  REQUIRE(problem_create(&p, "billiards", billiards(), o, test_quick() ? 3 : 20));
   p.directions = 1;
   p.input[IN_QVEL][0] = 3; /* of the red ball */
   p.input[IN_QVEL][1] = 0.2;
@@ -237,7 +260,7 @@ static void same_bits_of(abut_model *model, int64_t nstep, int64_t reruns) {
   CHECK(same_end(&alone, &many, &s, nstep, nstep));
   CHECK(same_end(&alone, &parts, &s, nstep, nstep / 4));
   CHECK(same_end(&alone, &grown, &s, nstep, nstep));
-  CHECK(grown.result.reruns >= alone.result.reruns + reruns);
+  CHECK(grown.result.reruns >= reruns && grown.result.reruns > alone.result.reruns);
   run *all[4] = {&alone, &many, &parts, &grown};
   for (int i = 0; i < 4; i++) run_free(all[i]);
   scene_free(&s);

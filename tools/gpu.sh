@@ -141,7 +141,7 @@ tables() {
     head_of "$card"
     echo "| name | value | unit |"
     echo "| --- | --- | --- |"
-    cat "$results"/measure/sweep_n*.log 2>/dev/null | tr -d '\n' |
+    cat "$results"/measure/sweep_n*.log "$results/measure/longrange.log" 2>/dev/null | tr -d '\n' |
       sed 's/}/}\n/g' | sed -n 's/.*"name": *"\([^"]*\)", *"value": *\([^,]*\), *"unit": *"\([^"]*\)".*/| \1 | \2 | \3 |/p' |
       awk '!seen[$2]++' | sort # every process calibrates
   } >"$results/sweep.md"
@@ -175,6 +175,7 @@ tables
 for test in $tests; do part prove test_$test 40 "$self" on_gpu 0 build-gpu/tests/test_$test; done
 sanitizers
 for envs in 1 256 1024 8192 65536; do sweep $envs; done
+part measure longrange 90 build-gpu/abut bench --device cuda --filter 'longrange.*' --json
 tables
 kernels f32
 tables

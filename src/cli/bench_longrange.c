@@ -1,12 +1,13 @@
 /* bench_longrange.c: lines of long-range contact: milliseconds per step and environment in the first rollout
- * of a task, at 64 starts of its variables; and what a loop over all pairs of triangles would take. */
+ * of a task, at many starts of its variables; what a loop over all pairs of triangles would take; pairs of
+ * nodes that are visited. */
 #include "bench.h"
 #include "host/shape_surface.h"
 #include "task.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENVIRONMENTS = 64 };
+enum { ENVIRONMENTS = 64, ENVIRONMENTS_CUDA = 1024 };
 
 /* A task under long-range contact, ready for its first rollout. */
 typedef struct trial {
@@ -71,7 +72,8 @@ static int trial_open(trial *out, const cli_options *options, const char *name, 
   if (code != CLI_OK) return code;
   abut_options asked = abut_default_options();
   code = task_options(&out->task, options, &asked);
-  asked.nenv = ENVIRONMENTS;
+  asked.nenv = options->device == ABUT_DEVICE_CUDA ? ENVIRONMENTS_CUDA : ENVIRONMENTS;
+  asked.device = options->device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
   asked.threads = 1;
   asked.dtype = options->dtype;
   asked.contact = ABUT_CONTACT_LONGRANGE;
@@ -93,7 +95,7 @@ static void trial_close(trial *out) {
 /* The first call makes lists grow; from its end on the same rollout is timed, then its reverse pass, with the
  * cotangents of all places 1. */
 static int trial_time(trial *in, progress *bar, trial_cost *out) {
-  int64_t n = ENVIRONMENTS, steps = in->task.problem.nstep, nv = in->job.sizes.nv;
+  int64_t n = in->job.options.nenv, steps = in->task.problem.nstep, nv = in->job.sizes.nv;
   const double env_steps = (double)(n * steps);
   array iterations = {0}, cotangent = {0}, gradient = {0};
   abut_rollout_args forward = abut_default_rollout_args();
@@ -139,84 +141,134 @@ static int measure(bench *in, const char *name, int32_t tessellation, trial_cost
 
 /* ------------------------------------------------------------------------- a loop over all triangles */
 
-/* Seconds of one evaluation of two balls, 60 cm apart, with every pair of their triangles. */
-static int time_brute(int32_t tessellation, int32_t dtype, double *seconds) {
+/* Two balls of so many triangles, `apart` from centre to centre. seconds: of one evaluation. */
+static int ask_balls(int32_t tessellation, double apart, double epsilon, int32_t dtype,
+                     abut_longrange_result *result, double *seconds) {
   abut_geom_def ball = abut_default_geom_def();
   abut_surface surface;
-  abut_longrange_result result;
   ball.type = ABUT_GEOM_SPHERE;
   ball.size[0] = 0.1;
   ball.tessellation = tessellation;
   if (abut_surface_build(&ball, NULL, &surface) != ABUT_OK) return cli_library_error();
   double *other = malloc((size_t)surface.npoint * 3 * sizeof *other);
   for (int64_t i = 0; other && i < 3 * surface.npoint; i++)
-    other[i] = surface.points[i] + (i % 3 == 0 ? 0.6 : 0);
-  abut_longrange_query q = {.epsilon = 100, .length = 1, .form = ABUT_FORM_WEIGHTED};
+    other[i] = surface.points[i] + (i % 3 == 0 ? apart : 0);
+  abut_longrange_query q = {.epsilon = epsilon, .length = 1, .form = ABUT_FORM_WEIGHTED};
   q.a = (abut_triangles){surface.points, surface.npoint, surface.faces, surface.nface, NULL, 0};
   q.b = (abut_triangles){other, surface.npoint, surface.faces, surface.nface, NULL, 0};
   double start = cli_now();
   int code = other ? CLI_OK : cli_error("out of memory");
-  if (code == CLI_OK && abut_query_longrange(1, &q, &result, dtype) != ABUT_OK) code = cli_library_error();
+  if (code == CLI_OK && abut_query_longrange(1, &q, result, dtype) != ABUT_OK) code = cli_library_error();
   *seconds = cli_now() - start;
-  if (code == CLI_OK && result.exact_pairs != surface.nface * surface.nface)
-    code = cli_error("brute force: %lld pairs of triangles", (long long)result.exact_pairs);
   free(other);
   abut_surface_free(&surface);
   return code;
 }
 
-/* ---------------------------------------------------------------------------------------------- lines */
-
-/* Octahedra whose edges are cut into so many parts: 32 and 392 triangles a ball, of 16. */
-typedef struct billiards {
-  const char *name;
-  int32_t tessellation;
-  trial_cost cost;
-} billiards;
-
-static int run_billiards(bench *in) {
-  billiards all[] = {{"billiards512", 2, {0, 0, 0}}, {"billiards6208", 7, {0, 0, 0}}};
-  const double pairs = 16 * 15 / 2;
-  double brute[2];
-  char name[NAME_SIZE];
-  for (int i = 0; i < 2; i++) {
-    int code = measure(in, "billiards", all[i].tessellation, &all[i].cost);
-    if (code != CLI_OK) return code;
-    snprintf(name, sizeof name, "longrange.%s.ms", all[i].name);
-    bench_line(in, name, 1e3 * all[i].cost.forward, "ms");
-    snprintf(name, sizeof name, "longrange.%s.iterations", all[i].name);
-    bench_line(in, name, all[i].cost.iterations, "1/step");
-    code = time_brute(all[i].tessellation, in->options->dtype, &brute[i]);
-    if (code != CLI_OK) return code;
-    brute[i] *= pairs * all[i].cost.iterations; /* one evaluation an iteration: trials are not counted */
-    snprintf(name, sizeof name, "longrange.%s.brute.ms", all[i].name);
-    bench_line(in, name, 1e3 * brute[i], "ms");
-  }
-  bench_line(in, "longrange.growth", all[1].cost.forward / all[0].cost.forward, "1");
-  bench_line(in, "longrange.growth.brute", brute[1] / brute[0], "1");
-  bench_line(in, "longrange.reverse_over_forward", all[0].cost.reverse / all[0].cost.forward, "1");
-  return CLI_OK;
-}
-
-static int run_meshes(bench *in, const char *task) {
-  trial_cost cost;
-  char name[NAME_SIZE];
-  snprintf(name, sizeof name, "longrange.%s.ms", task);
-  if (!bench_wanted(in, name)) return CLI_OK;
-  if (!getenv("ABUT_MESH_TASKS")) {
-    fprintf(stderr, "%s: left out, its meshes are not there (docs/tasks.md)\n", name);
-    return CLI_OK;
-  }
-  int code = measure(in, task, 0, &cost);
-  if (code == CLI_OK) bench_line(in, name, 1e3 * cost.forward, "ms");
-  snprintf(name, sizeof name, "longrange.%s.iterations", task);
-  if (code == CLI_OK) bench_line(in, name, cost.iterations, "1/step");
+/* Seconds of one evaluation of two balls, 60 cm apart, with every pair of their triangles. */
+static int time_brute(int32_t tessellation, int32_t dtype, double *seconds) {
+  abut_longrange_result result;
+  int64_t faces = 8 * (int64_t)tessellation * tessellation;
+  int code = ask_balls(tessellation, 0.6, 100, dtype, &result, seconds);
+  if (code == CLI_OK && result.exact_pairs != faces * faces)
+    code = cli_error("brute force: %lld pairs of triangles", (long long)result.exact_pairs);
   return code;
 }
 
+/* ---------------------------------------------------------------------------------------------- lines */
+
+enum { NAMES = 9 };
+
+/* Whether the filter takes one of these lines. */
+static int any_wanted(bench *in, char names[][NAME_SIZE], int count) {
+  int wanted = 0;
+  for (int i = 0; i < count; i++) wanted |= bench_wanted(in, names[i]);
+  return wanted;
+}
+static void line_if_wanted(bench *in, const char *name, double value, const char *unit) {
+  if (bench_wanted(in, name)) bench_line(in, name, value, unit);
+}
+
+/* Octahedra whose edges are cut into so many parts: 32 and 392 triangles a ball, of 16. */
+static const struct {
+  const char *name;
+  int32_t tessellation;
+} billiards[] = {{"billiards512", 2}, {"billiards6208", 7}};
+
+static int run_billiards(bench *in) {
+  static const char *const what[] = {"ms", "iterations", "brute.ms"};
+  const double pairs = 16 * 15 / 2;
+  const int cpu = in->options->device != ABUT_DEVICE_CUDA;
+  double brute[2] = {0, 0};
+  trial_cost cost[2];
+  char names[NAMES][NAME_SIZE];
+  for (int i = 0; i < 6; i++)
+    snprintf(names[i], NAME_SIZE, "longrange%s.%s.%s", in->suffix, billiards[i / 3].name, what[i % 3]);
+  snprintf(names[6], NAME_SIZE, "longrange%s.growth", in->suffix);
+  snprintf(names[7], NAME_SIZE, "longrange%s.growth.brute", in->suffix);
+  snprintf(names[8], NAME_SIZE, "longrange%s.reverse_over_forward", in->suffix);
+  if (!any_wanted(in, names, NAMES)) return CLI_OK;
+  for (int i = 0; i < 2; i++) {
+    int code = measure(in, "billiards", billiards[i].tessellation, &cost[i]);
+    if (code == CLI_OK && cpu) code = time_brute(billiards[i].tessellation, in->options->dtype, &brute[i]);
+    if (code != CLI_OK) return code;
+    brute[i] *= pairs * cost[i].iterations; /* one evaluation an iteration: trials are not counted */
+    line_if_wanted(in, names[3 * i], 1e3 * cost[i].forward, "ms");
+    line_if_wanted(in, names[3 * i + 1], cost[i].iterations, "1/step");
+    if (cpu) line_if_wanted(in, names[3 * i + 2], 1e3 * brute[i], "ms");
+  }
+  line_if_wanted(in, names[6], cost[1].forward / cost[0].forward, "1");
+  if (cpu) line_if_wanted(in, names[7], brute[1] / brute[0], "1");
+  line_if_wanted(in, names[8], cost[0].reverse / cost[0].forward, "1");
+  return CLI_OK;
+}
+
+/* Pairs of nodes that are met, for each triangle, by two balls 2 % of their size apart. */
+static int run_visits(bench *in) {
+  static const struct {
+    const char *name;
+    int32_t tessellation;
+  } lines[] = {{"longrange.visits.128", 4}, {"longrange.visits.2048", 16}, {"longrange.visits.32768", 64}};
+  for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+    const int32_t k = lines[i].tessellation;
+    abut_longrange_result result;
+    double seconds;
+    if (!bench_wanted(in, lines[i].name)) continue;
+    int code = ask_balls(k, 0.204, 0.5, in->options->dtype, &result, &seconds);
+    if (code != CLI_OK) return code;
+    bench_line(in, lines[i].name, (double)result.visits / (8 * k * k), "1");
+  }
+  return CLI_OK;
+}
+
+/* The scenes of these tasks have meshes that are not part of abut (docs/tasks.md). */
+static int run_meshes(bench *in, const char *task) {
+  trial_cost cost;
+  char names[2][NAME_SIZE];
+  snprintf(names[0], NAME_SIZE, "longrange%s.%s.ms", in->suffix, task);
+  snprintf(names[1], NAME_SIZE, "longrange%s.%s.iterations", in->suffix, task);
+  if (!any_wanted(in, names, 2)) return CLI_OK;
+  if (!getenv("ABUT_MESH_TASKS")) {
+    fprintf(stderr, "longrange.%s: left out, its meshes are not there (docs/tasks.md)\n", task);
+    return CLI_OK;
+  }
+  int code = measure(in, task, 0, &cost);
+  if (code != CLI_OK) return code;
+  line_if_wanted(in, names[0], 1e3 * cost.forward, "ms");
+  line_if_wanted(in, names[1], cost.iterations, "1/step");
+  return CLI_OK;
+}
+
 int bench_longrange_lines(bench *in) {
-  int code = CLI_OK;
-  if (bench_wanted(in, "longrange.billiards")) code = run_billiards(in);
+  const char *suffix = in->options->device == ABUT_DEVICE_CUDA ? ".cuda.n1024" : "";
+  snprintf(in->suffix, sizeof in->suffix, "%s", suffix);
+  int code = in->options->device == ABUT_DEVICE_CUDA ? CLI_OK : run_visits(in);
+#ifdef ABUT_HAVE_JANSSON
+  if (code == CLI_OK) code = run_billiards(in);
   if (code == CLI_OK) code = run_meshes(in, "gather_bunny");
-  return code == CLI_OK ? run_meshes(in, "franka_push") : code;
+  if (code == CLI_OK) code = run_meshes(in, "franka_push");
+#else
+  fprintf(stderr, "longrange%s: lines of tasks left out: this build reads no JSON\n", suffix);
+#endif
+  return code;
 }

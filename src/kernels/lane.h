@@ -32,11 +32,13 @@ typedef float elem;
 #define FN static __device__ __forceinline__
 #define KERNEL FN                           /* a call would save registers to memory */
 #define CALL static __device__ __noinline__ /* where a kernel would not have registers enough otherwise */
+#define OUTLINE CALL
 #define RESTRICT __restrict__
 #else
 #define FN static inline __attribute__((always_inline, unused))
 #define KERNEL static __attribute__((noinline, unused))
 #define CALL FN
+#define OUTLINE KERNEL
 #define RESTRICT restrict
 #endif
 

@@ -532,7 +532,7 @@ CALL void far_visit_nodes(far_visit *v, const far_pack *pack) {
 
 /* Sums up a list at the pose in *p; the row of entry 0 holds the result. Valid where the list holds all that
  * is nearer than d2. Triangles first, since that is where lanes are worth filling; then nodes backwards. */
-FN far_sum far_evaluate_as(const far_pair *p, far_list *list, int order, const far_motion *motion) {
+CALL far_sum far_evaluate_as(const far_pair *p, far_list *list, int order, const far_motion *motion) {
   far_pair then = *p;
   if (motion) {
     then.r = motion->r_now;

@@ -88,8 +88,8 @@ FN far_mark far_mark_of(const far_pair *p, const far_triangles *t, plane_state s
 }
 
 /* Marks of all pairs of triangles that have a plane at the pose in *p, at which the list was evaluated. */
-KERNEL int32_t far_mark_all(const far_pair *p, const far_list *list, far_entry *entry, far_marks *k,
-                            elem scale_, const mat3 *turn) {
+CALL int32_t far_mark_all(const far_pair *p, const far_list *list, far_entry *entry, far_marks *k,
+                          elem scale_, const mat3 *turn) {
   k->num = 0;
   for (int32_t i = 0; i < list->num; i++) {
     const far_entry *e = &list->entry[i];
@@ -133,7 +133,7 @@ FN real far_slide_value(const far_marks *k, const far_mark *m, const far_slide *
   return m->w * rr * inverse((rr + k->e * k->e) * s->il + k->e);
 }
 
-KERNEL elem far_rub_value(const far_marks *k, const far_bodies *at) {
+CALL elem far_rub_value(const far_marks *k, const far_bodies *at) {
   elem sum = 0;
   for (int32_t first = 0; first < k->num; first += ABUT_LANES) {
     int num = far_part(k->num, first);

@@ -85,8 +85,8 @@ FN void far_inherit(const far_pair *p, const far_list *from, const far_list *to,
 /* Lists of all pairs of a lane for the poses xpos, xmat in one of its stores, one behind the other. inherit:
  * their planes begin as those of the iterate's lists, in the other store; else the lists there are forgotten.
  */
-KERNEL void far_make(const step_params *k, lane_group *g, program_io *io, int lane, const real *xpos,
-                     const real *xmat, int store, int inherit) {
+OUTLINE void far_make(const step_params *k, lane_group *g, program_io *io, int lane, const real *xpos,
+                      const real *xmat, int store, int inherit) {
   int32_t first = 0, plane = 0;
   for (int32_t i = 0; i < k->model->npair; i++) {
     const pair_info *pair = &k->pairs[i];
@@ -165,23 +165,38 @@ FN far_marks far_marks_of(const step_params *k, const lane_group *g, int pair_id
   return m;
 }
 
-/* A pair at the start of a lane's step: whether its meshes meet there; else, where it rubs, its marks. There
- * is room for them as for the list's planes. */
-FN int far_begin_pair(const step_params *k, lane_group *g, int id, int lane, real friction) {
+/* Friction's marks of a pair at the start of a lane's step, where its list was evaluated. There is room for
+ * them as for the list's planes. */
+CALL void far_mark_pair(const step_params *k, lane_group *g, int id, int lane) {
   STAGE_LOCALS
   const pair_info *pair = &k->pairs[id];
-  const far_list_state *s = far_state_of(g, id, lane, 0);
   far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos), W(xmat), lane));
-  far_list list = far_list_of(g, lane, 0, s);
-  far_mark_state *marked = far_marked_of(g, id, lane);
-  elem mu_f = lane_of(friction, lane), mu = LANE(W(stiffness), 0, lane);
-  marked->first = s->plane;
-  if (far_value(&p, &list).touching) return 1;
-  if (!(mu_f > 0)) return 0;
+  far_list list = far_list_of(g, lane, 0, far_state_of(g, id, lane, 0));
   far_marks m = far_marks_of(k, g, id, lane);
+  elem scale_ = lane_of(pair_friction(k, w, pair), lane) * LANE(W(stiffness), 0, lane) * K(k->dt);
   mat3 turn = lane_mat3(&AT(W(xmat), 9 * pair->side[0].body), lane);
-  marked->num = far_mark_all(&p, &list, (far_entry *)m.entry, &m, mu_f * mu * K(k->dt), &turn);
-  return 0;
+  far_marked_of(g, id, lane)->num = far_mark_all(&p, &list, (far_entry *)m.entry, &m, scale_, &turn);
+}
+
+/* A pair at the start of a lane's step: whether its meshes meet there (slot_new); else, where it rubs, its
+ * marks. */
+CALL void far_begin_pair(const step_params *k, lane_group *g, int slot, int lane, int exact) {
+  STAGE_LOCALS
+  int id = g->slot_pair[slot];
+  const far_list_state *s = far_state_of(g, id, lane, 0);
+  far_mark_state *marked = far_marked_of(g, id, lane);
+  marked->first = s->plane;
+  marked->num = 0;
+  int rubs = lane_of(pair_friction(k, w, &k->pairs[id]), lane) > 0;
+  if (exact && !rubs) return; /* the forward pass has looked */
+  far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
+  far_list list = far_list_of(g, lane, 0, s);
+  IN_MEMORY(&k);
+  IN_MEMORY(&g);
+  if (far_value(&p, &list).touching)
+    g->slot_new[slot] |= 1u << lane;
+  else if (rubs)
+    far_mark_pair(k, g, id, lane);
 }
 
 /* Lanes that begin a step: lists at its start, friction's marks, and lanes whose meshes meet there (slot_new,
@@ -196,12 +211,9 @@ KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io)
   for (int i = 0; i < g->nslot && !io->need_far; i++) {
     int s = g->order[i], id = g->slot_pair[s];
     if (!k->pairs[id].far) continue;
-    real friction = pair_friction(k, w, &k->pairs[id]);
-    LANE_LOOP(lane, g->slot_on[s] & g->live) {
-      far_marked_of(g, id, lane)->num = 0;
-      if (io->exact && !(lane_of(friction, lane) > 0)) continue; /* the forward pass has looked */
-      if (far_begin_pair(k, g, id, lane, friction)) g->slot_new[s] |= 1u << lane;
-    }
+    IN_MEMORY(&g); /* the call needs all registers of a GPU's thread */
+    IN_MEMORY(&i);
+    LANE_LOOP(lane, g->slot_on[s] & g->live) far_begin_pair(k, g, s, lane, io->exact);
   }
 }
 
@@ -422,7 +434,7 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
 }
 
 /* How the bodies of a pair move to the trial, in one lane. */
-FN far_motion far_motion_of(const step_params *k, real *w, const pair_info *pair, int lane) {
+CALL far_motion far_motion_of(const step_params *k, real *w, const pair_info *pair, int lane) {
   far_motion m;
   far_pose now = far_pose_of(pair, W(xpos), W(xmat), lane);
   m.r_now = mat_splat(now.r);
@@ -453,36 +465,42 @@ FN far_motion far_motion_of(const step_params *k, real *w, const pair_info *pair
   return m;
 }
 
-/* Value of every long-range pair at the trial, and its certificate. */
+/* Value and certificate of a pair at one lane's trial. Returns whether the trial may be accepted. */
+CALL int far_try_pair(const step_params *k, const lane_group *g, int s, int lane) {
+  STAGE_LOCALS
+  int id = g->slot_pair[s], ahead = !g->far_now[lane];
+  const pair_info *pair = &k->pairs[id];
+  far_motion m = far_motion_of(k, w, pair, lane);
+  far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos_try), W(xmat_try), lane));
+  far_list list = far_list_of(g, lane, ahead, far_state_of(g, id, lane, ahead));
+  far_sum sum = far_try(&p, &list, &m);
+  elem value = sum.touching ? (elem)INFINITY : LANE(W(stiffness), 0, lane) * sum.value;
+  LANE(SLOT_AT(s, clear_try), 0, lane) = sum.clear;
+  LANE(SLOT_AT(s, value_try), 0, lane) = value;
+  if (!(sum.clear > 0)) return 0;
+  if (far_marked_of(g, id, lane)->num == 0) return 1;
+  far_marks marks = far_marks_of(k, g, id, lane);
+  far_bodies at = far_bodies_of(pair, W(xpos_try), W(xmat_try), lane);
+  LANE(SLOT_AT(s, value_try), 0, lane) = value + far_rub_value(&marks, &at);
+  return 1;
+}
+
+/* Every long-range pair at the trial. */
 KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   if (!k->far || !LEADER) return;
   LANE_LOOP(lane, g->live) far_make(k, g, io, lane, W(xpos_try), W(xmat_try), !g->far_now[lane], 1);
   uint32_t failed = 0; /* a trial that one pair refuses is of no interest to the others */
   for (int i = 0; i < g->nslot && !io->need_far; i++) {
-    int s = g->order[i], id = g->slot_pair[s];
-    const pair_info *pair = &k->pairs[id];
+    int s = g->order[i];
     uint32_t on = g->slot_on[s] & g->live;
-    real value = zero(), rub = zero(), clear = splat(ELEM_HUGE);
-    if (!pair->far || !on) continue;
-    LANE_LOOP(lane, on) {
-      if (failed >> lane & 1u) continue;
-      int ahead = !g->far_now[lane];
-      far_motion m = far_motion_of(k, w, pair, lane);
-      far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos_try), W(xmat_try), lane));
-      far_list list = far_list_of(g, lane, ahead, far_state_of(g, id, lane, ahead));
-      far_sum sum = far_try(&p, &list, &m);
-      lane_put(&value, lane, sum.touching ? (elem)INFINITY : sum.value);
-      lane_put(&clear, lane, sum.clear);
-      failed |= (uint32_t) !(sum.clear > 0) << lane;
-      if (far_marked_of(g, id, lane)->num == 0) continue;
-      far_marks marks = far_marks_of(k, g, id, lane);
-      far_bodies at = far_bodies_of(pair, W(xpos_try), W(xmat_try), lane);
-      lane_put(&rub, lane, far_rub_value(&marks, &at));
-    }
-    mask valid = mask_from_bits(on);
-    AT(SLOT_AT(s, value_try), 0) = sel(valid, AT(W(stiffness), 0) * value + rub, zero());
-    AT(SLOT_AT(s, clear_try), 0) = sel(valid, clear, splat(ELEM_HUGE));
+    if (!k->pairs[g->slot_pair[s]].far || !on) continue;
+    AT(SLOT_AT(s, value_try), 0) = zero();
+    AT(SLOT_AT(s, clear_try), 0) = splat(ELEM_HUGE);
+    IN_MEMORY(&g); /* the call needs all registers of a GPU's thread */
+    IN_MEMORY(&i);
+    IN_MEMORY(&failed);
+    LANE_LOOP(lane, on & ~failed) failed |= (uint32_t)!far_try_pair(k, g, s, lane) << lane;
   }
 }
 
