@@ -11,7 +11,9 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
   (void)k, (void)g, (void)io;
 }
 KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) { (void)k, (void)g, (void)io; }
-CALL void far_vjp(const step_params *k, lane_group *g, int s) { (void)k, (void)g, (void)s; }
+KERNEL void stage_reverse_far(const step_params *k, lane_group *g, program_io *io) {
+  (void)k, (void)g, (void)io;
+}
 #else
 
 /* Pose of B in A's frame, of one lane. */
