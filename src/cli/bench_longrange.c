@@ -7,6 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef ABUT_HAVE_JANSSON
+enum { HAVE_JSON = 1 };
+#else
+enum { HAVE_JSON = 0 };
+#endif
 enum { ENVIRONMENTS = 64, ENVIRONMENTS_CUDA = 1024 };
 
 /* A task under long-range contact, ready for its first rollout. */
@@ -263,12 +268,12 @@ int bench_longrange_lines(bench *in) {
   const char *suffix = in->options->device == ABUT_DEVICE_CUDA ? ".cuda.n1024" : "";
   snprintf(in->suffix, sizeof in->suffix, "%s", suffix);
   int code = in->options->device == ABUT_DEVICE_CUDA ? CLI_OK : run_visits(in);
-#ifdef ABUT_HAVE_JANSSON
+  if (!HAVE_JSON) {
+    fprintf(stderr, "longrange%s: lines of tasks left out: this build reads no JSON\n", suffix);
+    return code;
+  }
   if (code == CLI_OK) code = run_billiards(in);
   if (code == CLI_OK) code = run_meshes(in, "gather_bunny");
   if (code == CLI_OK) code = run_meshes(in, "franka_push");
-#else
-  fprintf(stderr, "longrange%s: lines of tasks left out: this build reads no JSON\n", suffix);
-#endif
   return code;
 }
