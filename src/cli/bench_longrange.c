@@ -194,6 +194,12 @@ static void line_if_wanted(bench *in, const char *name, double value, const char
   if (bench_wanted(in, name)) bench_line(in, name, value, unit);
 }
 
+/* Says so where tasks cannot be read. */
+static int reads_tasks(const char *task) {
+  if (!HAVE_JSON) fprintf(stderr, "longrange.%s: left out, this build reads no JSON\n", task);
+  return HAVE_JSON;
+}
+
 /* Octahedra whose edges are cut into so many parts: 32 and 392 triangles a ball, of 16. */
 static const struct {
   const char *name;
@@ -212,7 +218,7 @@ static int run_billiards(bench *in) {
   snprintf(names[6], NAME_SIZE, "longrange%s.growth", in->suffix);
   snprintf(names[7], NAME_SIZE, "longrange%s.growth.brute", in->suffix);
   snprintf(names[8], NAME_SIZE, "longrange%s.reverse_over_forward", in->suffix);
-  if (!any_wanted(in, names, NAMES)) return CLI_OK;
+  if (!any_wanted(in, names, NAMES) || !reads_tasks("billiards")) return CLI_OK;
   for (int i = 0; i < 2; i++) {
     int code = measure(in, "billiards", billiards[i].tessellation, &cost[i]);
     if (code == CLI_OK && cpu) code = time_brute(billiards[i].tessellation, in->options->dtype, &brute[i]);
@@ -252,7 +258,7 @@ static int run_meshes(bench *in, const char *task) {
   char names[2][NAME_SIZE];
   snprintf(names[0], NAME_SIZE, "longrange%s.%s.ms", in->suffix, task);
   snprintf(names[1], NAME_SIZE, "longrange%s.%s.iterations", in->suffix, task);
-  if (!any_wanted(in, names, 2)) return CLI_OK;
+  if (!any_wanted(in, names, 2) || !reads_tasks(task)) return CLI_OK;
   if (!getenv("ABUT_MESH_TASKS")) {
     fprintf(stderr, "longrange.%s: left out, its meshes are not there (docs/tasks.md)\n", task);
     return CLI_OK;
@@ -268,10 +274,6 @@ int bench_longrange_lines(bench *in) {
   const char *suffix = in->options->device == ABUT_DEVICE_CUDA ? ".cuda.n1024" : "";
   snprintf(in->suffix, sizeof in->suffix, "%s", suffix);
   int code = in->options->device == ABUT_DEVICE_CUDA ? CLI_OK : run_visits(in);
-  if (!HAVE_JSON) {
-    fprintf(stderr, "longrange%s: lines of tasks left out: this build reads no JSON\n", suffix);
-    return code;
-  }
   if (code == CLI_OK) code = run_billiards(in);
   if (code == CLI_OK) code = run_meshes(in, "gather_bunny");
   if (code == CLI_OK) code = run_meshes(in, "franka_push");
