@@ -25,6 +25,7 @@ echo "8 bytes stack frame, ${SPILLS:-0} bytes spill stores, 0 bytes spill loads"
 END
 script build-gpu/abut <<'END'
 case "$*" in
+  *longrange*) printf '[{"name": "longrange.cuda.n1024.billiards512.ms", "value": 7, "unit": "ms"}]' ;;
   *n2048*) printf '[{"name": "calibration.fma.f32", "value": 1, "unit": "GFLOP/s"},\n{"name": "step.a.b.cuda.n2048", "value": 5, "unit": "x"}]' ;;
   *n[0-9]*) printf '[{"name": "calibration.fma.f32", "value": 2, "unit": "GFLOP/s"}]' ;;
 esac
@@ -64,6 +65,7 @@ gpu measure || fail "measure: $(cat "$folder/out")"
 has '^sweep_n65536 passed' && has '^kernels_f32_ant_box_n65536 passed' && has '^bits_team32 passed' && has '^build passed'
 [ "$(grep -c calibration "$results/sweep.md")" = 1 ] || fail "sweep.md repeats itself: $(cat "$results/sweep.md")"
 grep -q '"step.a.b.cuda.n2048", "value": 5' "$results/sweep.json" || fail "sweep.json"
+has '^longrange passed' && grep -q 'longrange.cuda.n1024.billiards512.ms | 7 | ms' "$results/sweep.md" || fail "longrange"
 rm "$folder/refuses"
 gpu || fail "all: $(cat "$folder/out")"
 has '^memcheck passed' && has '^sweep_n1 passed'

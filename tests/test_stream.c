@@ -1,4 +1,5 @@
 /* test_stream.c: the CUDA backend with the caller's tensors and stream, on a fake runtime. */
+#include "backend.h"
 #include "cuda_memory.h"
 #include "stream.h"
 
@@ -230,6 +231,38 @@ TEST(enqueued_calls_that_meet_short_lists_lose_nothing) {
   abut_batch_destroy(b);
   abut_batch_destroy(start);
   bench_close(&t);
+}
+
+/* The same of long-range lists. */
+TEST(enqueued_calls_that_meet_short_long_range_lists) {
+  scene s;
+  if (!scene_load("scenes/stack5.abut", &s)) return;
+  abut_options o = test_options(2);
+  o.device = ABUT_DEVICE_CUDA;
+  o.contact = ABUT_CONTACT_LONGRANGE;
+  abut_batch *b = batch_of(&s, &o);
+  REQUIRE(b);
+  abut_rollout_args a = abut_default_rollout_args();
+  abut_rollout_result result;
+  a.nstep = 1;
+  CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK); /* contacts have room from here on */
+  b->backend->close(b);
+  b->far = 1;
+  CHECK_STATUS(b->backend->open(b), ABUT_OK);
+  a.enqueue = 1;
+  int grown = 0, done = 0;
+  while (!done && grown < 20) {
+    CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK);
+    abut_status status = abut_batch_sync(b, &result);
+    done = (int)result.done;
+    if (status == ABUT_OK) break;
+    CHECK_STATUS(status, ABUT_ERROR_CAPACITY);
+    CHECK(strstr(abut_error_message(), "an enqueued rollout met longer long-range lists"));
+    grown++;
+  }
+  CHECK(done == 1 && grown > 1);
+  abut_batch_destroy(b);
+  scene_free(&s);
 }
 
 /* What is behind such a call would start from another state than meant: it must not run, though it could. */

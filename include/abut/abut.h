@@ -247,7 +247,7 @@ typedef struct abut_options {
   int64_t nenv;
   int32_t device;         /* ABUT_DEVICE_*; auto: the CPU */
   int32_t device_id;      /* which of several GPUs, from 0 */
-  int32_t team;           /* GPU: threads per environment, 1 or 32; 0: by nenv. Changes no bit */
+  int32_t team;           /* GPU: threads per environment, 1 or 32; 0: by nenv and contact. Changes no bit */
   void *stream;           /* GPU: a cudaStream_t that outlives the batch; NULL: one of its own (gpu.md) */
   int32_t threads;        /* CPU; 0: all cores. No more are used than have environments to work on */
   int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */

@@ -56,6 +56,15 @@ int bench_wanted(bench *in, const char *name) {
   return 1;
 }
 
+int bench_any_wanted(bench *in, char names[][NAME_SIZE], int count) {
+  int wanted = 0;
+  for (int i = 0; i < count; i++) wanted |= bench_wanted(in, names[i]);
+  return wanted;
+}
+void bench_line_if_wanted(bench *out, const char *name, double value, const char *unit) {
+  if (bench_wanted(out, name)) bench_line(out, name, value, unit);
+}
+
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);

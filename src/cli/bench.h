@@ -18,6 +18,9 @@ typedef struct bench {
 /* Whether the filter takes a line, about to be measured. */
 int bench_wanted(bench *in, const char *name);
 void bench_line(bench *out, const char *name, double value, const char *unit);
+/* For lines that are measured together: whether the filter takes any of them; one of them, if it does. */
+int bench_any_wanted(bench *in, char names[][NAME_SIZE], int count);
+void bench_line_if_wanted(bench *out, const char *name, double value, const char *unit);
 
 /* Time per kernel with in->envs environments on a GPU, and the roofs of its card (bench_kernels.c). */
 int bench_kernel_lines(bench *in);

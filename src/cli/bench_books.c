@@ -195,22 +195,19 @@ int bench_books_lines(bench *in) {
   if (!strncmp(in->options->filter, "*", 1)) return CLI_OK; /* minutes: only for who asks */
   for (int f = 0; f < 2; f++)
     for (int i = 0; i < 6; i++) {
-      char name[NAME_SIZE];
+      static const char *const what[] = {"stood", "margin", "force_error"};
+      char names[3][NAME_SIZE];
       standing found = {NAN, NAN, 0};
-      snprintf(name, sizeof name, "books.%s.%s", forms[f].name, stiffness[i]);
-      if (!bench_wanted(in, name)) continue;
+      for (int l = 0; l < 3; l++)
+        snprintf(names[l], NAME_SIZE, "books.%s.%s.%s", forms[f].name, stiffness[i], what[l]);
+      if (!bench_any_wanted(in, names, 3)) continue;
       int code =
           measure(in->options, strtod(stiffness[i], NULL), forms[f].form, forms[f].first, &in->bar, &found);
       if (code != CLI_OK) return code;
-      const struct {
-        const char *what, *unit;
-        double value;
-      } lines[] = {
-          {"stood", "s", found.time}, {"margin", "m", found.margin}, {"force_error", "N", found.force_error}};
-      for (int l = 0; l < (found.time > TIME - CHUNK ? 3 : 1); l++) { /* what falls is never at rest */
-        snprintf(name, sizeof name, "books.%s.%s.%s", forms[f].name, stiffness[i], lines[l].what);
-        bench_line(in, name, lines[l].value, lines[l].unit);
-      }
+      bench_line_if_wanted(in, names[0], found.time, "s");
+      if (found.time < TIME - CHUNK) continue; /* what falls is never at rest */
+      bench_line_if_wanted(in, names[1], found.margin, "m");
+      bench_line_if_wanted(in, names[2], found.force_error, "N");
     }
   return CLI_OK;
 }

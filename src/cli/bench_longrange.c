@@ -184,16 +184,6 @@ static int time_brute(int32_t tessellation, int32_t dtype, double *seconds) {
 
 enum { NAMES = 9 };
 
-/* Whether the filter takes one of these lines. */
-static int any_wanted(bench *in, char names[][NAME_SIZE], int count) {
-  int wanted = 0;
-  for (int i = 0; i < count; i++) wanted |= bench_wanted(in, names[i]);
-  return wanted;
-}
-static void line_if_wanted(bench *in, const char *name, double value, const char *unit) {
-  if (bench_wanted(in, name)) bench_line(in, name, value, unit);
-}
-
 /* Says so where tasks cannot be read. */
 static int reads_tasks(const char *task) {
   if (!HAVE_JSON) fprintf(stderr, "longrange.%s: left out, this build reads no JSON\n", task);
@@ -218,19 +208,19 @@ static int run_billiards(bench *in) {
   snprintf(names[6], NAME_SIZE, "longrange%s.growth", in->suffix);
   snprintf(names[7], NAME_SIZE, "longrange%s.growth.brute", in->suffix);
   snprintf(names[8], NAME_SIZE, "longrange%s.reverse_over_forward", in->suffix);
-  if (!any_wanted(in, names, NAMES) || !reads_tasks("billiards")) return CLI_OK;
+  if (!bench_any_wanted(in, names, NAMES) || !reads_tasks("billiards")) return CLI_OK;
   for (int i = 0; i < 2; i++) {
     int code = measure(in, "billiards", billiards[i].tessellation, &cost[i]);
     if (code == CLI_OK && cpu) code = time_brute(billiards[i].tessellation, in->options->dtype, &brute[i]);
     if (code != CLI_OK) return code;
     brute[i] *= pairs * cost[i].iterations; /* one evaluation an iteration: trials are not counted */
-    line_if_wanted(in, names[3 * i], 1e3 * cost[i].forward, "ms");
-    line_if_wanted(in, names[3 * i + 1], cost[i].iterations, "1/step");
-    if (cpu) line_if_wanted(in, names[3 * i + 2], 1e3 * brute[i], "ms");
+    bench_line_if_wanted(in, names[3 * i], 1e3 * cost[i].forward, "ms");
+    bench_line_if_wanted(in, names[3 * i + 1], cost[i].iterations, "1/step");
+    if (cpu) bench_line_if_wanted(in, names[3 * i + 2], 1e3 * brute[i], "ms");
   }
-  line_if_wanted(in, names[6], cost[1].forward / cost[0].forward, "1");
-  if (cpu) line_if_wanted(in, names[7], brute[1] / brute[0], "1");
-  line_if_wanted(in, names[8], cost[0].reverse / cost[0].forward, "1");
+  bench_line_if_wanted(in, names[6], cost[1].forward / cost[0].forward, "1");
+  if (cpu) bench_line_if_wanted(in, names[7], brute[1] / brute[0], "1");
+  bench_line_if_wanted(in, names[8], cost[0].reverse / cost[0].forward, "1");
   return CLI_OK;
 }
 
@@ -258,15 +248,15 @@ static int run_meshes(bench *in, const char *task) {
   char names[2][NAME_SIZE];
   snprintf(names[0], NAME_SIZE, "longrange%s.%s.ms", in->suffix, task);
   snprintf(names[1], NAME_SIZE, "longrange%s.%s.iterations", in->suffix, task);
-  if (!any_wanted(in, names, 2) || !reads_tasks(task)) return CLI_OK;
+  if (!bench_any_wanted(in, names, 2) || !reads_tasks(task)) return CLI_OK;
   if (!getenv("ABUT_MESH_TASKS")) {
     fprintf(stderr, "longrange.%s: left out, its meshes are not there (docs/tasks.md)\n", task);
     return CLI_OK;
   }
   int code = measure(in, task, 0, &cost);
   if (code != CLI_OK) return code;
-  line_if_wanted(in, names[0], 1e3 * cost.forward, "ms");
-  line_if_wanted(in, names[1], cost.iterations, "1/step");
+  bench_line_if_wanted(in, names[0], 1e3 * cost.forward, "ms");
+  bench_line_if_wanted(in, names[1], cost.iterations, "1/step");
   return CLI_OK;
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Every part begins on a line of the cache. */
 size_t far_place(const abut_batch *b, char *base, lane_group *g) {
   const size_t n = (size_t)b->far, lanes = (size_t)b->kernels->lanes, e = elem_size(b),
                pairs = n ? (size_t)b->model->npair : 0;

@@ -30,9 +30,10 @@ typedef float elem;
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__
-#define KERNEL FN                           /* a call would save registers to memory */
-#define CALL static __device__ __noinline__ /* where a kernel would not have registers enough otherwise */
-#define OUTLINE CALL
+#define KERNEL FN /* a function on CPUs only: a call would save registers to memory */
+#define CALL                                                                                                 \
+  static __device__ __noinline__ /* on GPUs only: a kernel would not have registers enough otherwise */
+#define OUTLINE CALL             /* on both */
 #define RESTRICT __restrict__
 #else
 #define FN static inline __attribute__((always_inline, unused))

@@ -193,7 +193,7 @@ CALL void far_begin_pair(const step_params *k, lane_group *g, int slot, int lane
   if (exact && !rubs) return; /* the forward pass has looked */
   far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
   far_list list = far_list_of(g, lane, 0, s);
-  IN_MEMORY(&k);
+  IN_MEMORY(&k); /* as in the stage */
   IN_MEMORY(&g);
   if (far_value(&p, &list).touching)
     g->slot_new[slot] |= 1u << lane;
@@ -550,6 +550,7 @@ CALL void far_vjp(const step_params *k, lane_group *g, int s) {
   }
 }
 
+/* After the pairs of convex shapes: friction between meshes, in the order of slots. */
 KERNEL void stage_reverse_far(const step_params *k, lane_group *g, program_io *io) {
   (void)io;
   if (!k->far || !LEADER) return;

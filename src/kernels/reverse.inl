@@ -498,8 +498,9 @@ KERNEL void stage_reverse_pairs(const step_params *k, lane_group *g, program_io 
   }
 }
 
-/* Third: what friction between meshes takes from the step's start (stage_reverse_far). Fourth: what passes
- * through inertia and gravity; then all pose cotangents to q_t and v. */
+/* Last, after stage_reverse_far: what passes through inertia and gravity; then all pose cotangents to q_t and
+ * v.
+ */
 KERNEL void stage_reverse_close(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
   if (!LEADER) return;
