@@ -119,7 +119,7 @@ static const command_spec commands[] = {
     {"rollout", COMMAND_ROLLOUT, 1, 1, "SCENE", "simulate many copies of a scene"},
     {"gradient", COMMAND_GRADIENT, 1, 1, "SCENE", "time the reverse pass of a rollout, or check it"},
     {"optimise", COMMAND_OPTIMISE, 1, 1, "TASK.json", "gradient descent on controls and initial states"},
-    {"query", COMMAND_QUERY, 1, 2, "plane|longrange [FILE.json]",
+    {"query", COMMAND_QUERY, 1, 2, "plane|longrange|ee|sq|cp|manifold [FILE.json]",
      "answer contact queries: a JSON array in, one out"},
     {"bench", COMMAND_BENCH, 0, 0, "", "measure, one `name value unit` a line"},
 };

@@ -1,6 +1,7 @@
 /* cpu.c: instantiates the kernels for one instruction set and real type (ABUT_ISA, ABUT_REAL, ABUT_LANES). */
 #include <math.h>
 #include "kernels.inl"
+#include "manifold.inl"
 #include "bench.inl"
 
 #define NAME_(isa, bits) abut_kernels_##isa##_f##bits
@@ -20,5 +21,7 @@ const abut_kernels NAME(ABUT_ISA, ABUT_REAL) = {
     },
     query_plane,
     query_longrange,
+    {sizeof(sdf_primitive), sdf_prepare, manifold_scratch, manifold_contacts, manifold_contacts_vjp,
+     query_edges, query_distance},
     bench_plane,
 };

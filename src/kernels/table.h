@@ -3,6 +3,7 @@
 #define ABUT_TABLE_H
 #include "params.h"
 #include "program.h"
+#include "manifold.h"
 #include "tree.h"
 
 /* One block of plane queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
@@ -45,6 +46,7 @@ typedef struct abut_kernels {
   stage_function stage[STAGE_COUNT];
   void (*query_plane)(query_block *);
   void (*query_longrange)(longrange_block *);
+  manifold_kernels manifold;
   void (*bench_plane)(int which, int blocks, void *memory); /* bench.inl */
 } abut_kernels;
 

@@ -1,0 +1,133 @@
+/* manifold.h: smooth contacts between two surfaces at given poses, batched and differentiable.
+ *
+ * A surface (surface.h) touches with its mesh and is touched by its signed distance. Contacts are of two
+ * kinds: a vertex of one surface against the other's distance, and a pair of edges, one of each, which gives
+ * two contacts: the closest point on either edge. How many there are is fixed with the manifold; how much one
+ * counts is its activity in [0, 1]. Everything is a smooth function of the poses (Beker et al., section IV;
+ * docs/manifold.md says what differs from print and why).
+ *
+ *   abut_manifold *manifold = NULL;
+ *   abut_manifold_create(surface1, surface2, NULL, &manifold);
+ *   abut_contacts contacts = {point, distance, normal, activity};
+ *   abut_manifold_contacts(manifold, count, poses, &contacts);
+ *
+ * poses is count x 2 x 7: position (m) and unit quaternion (w, x, y, z) of either surface. Results are in the
+ * world's frame, in this order, n = abut_manifold_size's total for every pair of poses:
+ *   [0, vertices[0])               selected vertices of surface 1 against surface 2
+ *   then vertices[1]               selected vertices of surface 2 against surface 1
+ *   then edges[0] x edges[1]       pairs (k, l), l fastest: the closest point on edge k of surface 1
+ *   then edges[0] x edges[1]       the same pairs: the closest point on edge l of surface 2
+ * Handles are immutable: several threads may use one. */
+#ifndef ABUT_MANIFOLD_H
+#define ABUT_MANIFOLD_H
+
+#include "surface.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  /* distance n.(p - q) with the other surface's normal n at its closest point q: linear through touching */
+  ABUT_MANIFOLD_LINEAR = 0,
+  /* as printed: distance tanh(n.nbar/tau_sign) |p - q|, whose slope vanishes at touching */
+  ABUT_MANIFOLD_PAPER = 1,
+};
+enum {
+  /* the deepest K, ties by index; a gate fades what is about to be replaced to 1/2 (tau_select) */
+  ABUT_SELECT_HARD = 0,
+  /* the paper's soft top-K (SoftSort): points are weighted means, tied features collapse to their mean */
+  ABUT_SELECT_SOFTSORT = 1,
+};
+
+typedef struct abut_manifold_options {
+  int32_t form;             /* ABUT_MANIFOLD_* */
+  int32_t selection;        /* ABUT_SELECT_* */
+  int32_t vertices[2];      /* vertices of either surface that are contacts; -1: all, 0: none (one side) */
+  int32_t edges[2];         /* edges of either surface that are paired; -1: all, 0: no pairs */
+  int32_t relative;         /* w_reg and tau_min times the mean square of the two edges' lengths; else m^2 */
+  int32_t projections;      /* steps that move closest points of edges onto their own surface */
+  double w_reg;             /* pull of closest points to the middle of their edges */
+  double tau_clip, tau_min; /* softness of the box and of the choice among its sides */
+  double tau_comp;          /* of the comparisons that tell whether edges cross */
+  double tau_union;         /* m; 0: the surfaces' own */
+  double eps_normal;        /* of nbar = delta/sqrt(delta^2 + eps) (m^2); 0: (1e-4 unit)^2 */
+  double tau_sign, tau_clash;
+  double tau_pen, tau_near, tau_select; /* m; 0: 0.005, 0.01, 0.005 times the larger surface's diagonal */
+  double cutoff;   /* pairs of edges whose activity cannot exceed this are not looked at: theirs is 0 */
+  int32_t dtype;   /* ABUT_F32 or ABUT_F64: of the arithmetic */
+  int32_t threads; /* 0: all cores. Results do not depend on it */
+} abut_manifold_options;
+
+/* linear, hard, all vertices, up to 32 edges, relative, w_reg 0.01, tau_clip 0.02, tau_min 0.01, tau_comp
+ * 0.02, tau_sign and tau_clash 0.1, cutoff 1e-8, f32. */
+ABUT_API abut_manifold_options abut_default_manifold_options(void);
+
+typedef struct abut_manifold abut_manifold;
+
+/* Copies what it needs of the surfaces. options NULL: defaults. Fails with ABUT_ERROR_ARGUMENT where a
+ * surface fails abut_surface_check, has an edge without length, or fewer vertices or edges than are asked
+ * for. */
+ABUT_API abut_status abut_manifold_create(const abut_surface *surface1, const abut_surface *surface2,
+                                          const abut_manifold_options *options, abut_manifold **manifold);
+ABUT_API void abut_manifold_destroy(abut_manifold *manifold);
+
+typedef struct abut_manifold_counts {
+  int32_t vertices[2], edges[2];
+  int64_t contacts; /* in all */
+} abut_manifold_counts;
+ABUT_API abut_status abut_manifold_size(const abut_manifold *manifold, abut_manifold_counts *counts);
+/* The options in force: what was 0 or -1 is filled in. */
+ABUT_API abut_status abut_manifold_settings(const abut_manifold *manifold, abut_manifold_options *options);
+
+/* count x contacts each; NULL: not wanted. */
+typedef struct abut_contacts {
+  double *point;    /* x 3 (m) */
+  double *distance; /* (m), negative inside */
+  double *normal;   /* x 3: unit, but for the paper's form, where |normal| <= 1; out of the other surface */
+  double *activity;
+} abut_contacts;
+ABUT_API abut_status abut_manifold_contacts(const abut_manifold *manifold, int64_t count, const double *poses,
+                                            abut_contacts *contacts);
+
+/* Cotangents, NULL: not wanted. A pose has six coordinates, as a free joint's velocity: translation in the
+ * world's frame, then rotation about the body's own axes. */
+typedef struct abut_manifold_bars {
+  double *poses;         /* count x 2 x 6 */
+  double *vertices[2];   /* vertex_count x 3, in the surface's frame, summed over count */
+  double *primitives[2]; /* primitive_count x 11, summed over count: position (3), rotation vector about the
+                            surface's axes (3), size (3), exponents (2); 0 for polyhedra and clouds */
+} abut_manifold_bars;
+/* Reverse pass: bar has the cotangents of contacts (NULL members are 0). contacts as above, or NULL. */
+ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count, const double *poses,
+                                            const abut_contacts *bar, abut_manifold_bars *bars,
+                                            abut_contacts *contacts);
+
+/* Forward mode: derivatives of every contact (point, distance, normal, activity: 8 rows) by the twelve
+ * coordinates of the two poses; jacobian is count x contacts x 8 x 12. */
+ABUT_API abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count, const double *poses,
+                                            double *jacobian);
+
+/* ---------------------------------------------------------------------------------------- single pieces */
+
+typedef struct abut_edges_query {
+  double edge1[2][3], edge2[2][3]; /* ends (m) */
+  int32_t relative;                /* as in the options */
+  double w_reg, tau_clip, tau_min, tau_comp;
+} abut_edges_query;
+typedef struct abut_edges_result {
+  double alpha1, alpha2; /* closest points edge[0] + alpha (edge[1] - edge[0]) */
+  double colliding;      /* whether the lines' closest points lie on both edges */
+} abut_edges_result;
+ABUT_API abut_status abut_query_edges(int64_t count, const abut_edges_query *queries,
+                                      abut_edges_result *results, int32_t dtype);
+
+/* Signed distance (m), unit normal and the distance's gradient, which is not of length 1 away from the
+ * surface, at count points (count x 3); outputs may be NULL. */
+ABUT_API abut_status abut_query_distance(const abut_surface *surface, int64_t count, const double *points,
+                                         double *distance, double *normal, double *gradient, int32_t dtype);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

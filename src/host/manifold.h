@@ -1,0 +1,20 @@
+/* manifold.h: what a manifold consists of. */
+#ifndef ABUT_HOST_MANIFOLD_H
+#define ABUT_HOST_MANIFOLD_H
+#include "abut/manifold.h"
+#include "surface_view.h"
+
+struct abut_manifold {
+  const abut_kernels *kernels;
+  abut_manifold_options options; /* in force */
+  double unit;                   /* of kernels' lengths: a power of two (m) */
+  manifold_params params;
+  surface_view view[2];
+  void *vertices[2];
+  int32_t *edges[2];
+  int32_t group[MANIFOLD_GROUPS]; /* contacts of each */
+  int64_t contacts, padded;       /* in all; with the padding of groups */
+  int64_t scratch;                /* numbers of one evaluation */
+};
+
+#endif

@@ -1,0 +1,321 @@
+/* manifold_run.c: contacts of many poses, forward and in reverse. Threads take poses one chunk at a time;
+ * sums over poses are made chunk by chunk in order, and chunks depend on the number of poses only. */
+#include "manifold.h"
+#include "status.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256 };
+
+/* Memory of one thread. */
+typedef struct runner {
+  void *scratch, *contacts, *bar;
+  void *vertex_bar[2], *parameter_bar[2];
+  double frame[9], origin[3], other[3],
+      turn[9]; /* pose of surface 1's frame; origin and rotation of the other's */
+} runner;
+
+typedef struct run {
+  const abut_manifold *m;
+  int64_t count, chunk;
+  const double *poses;
+  const abut_contacts *bar;
+  abut_contacts *contacts;
+  abut_manifold_bars *bars;
+  double *sums; /* per chunk: vertices' and primitives' cotangents */
+  int64_t sum_size, sum_at[4];
+  atomic_llong next;
+} run;
+
+static void *aligned(int64_t n, const abut_kernels *k) {
+  size_t bytes = ((size_t)n * (size_t)k->elem_size + 64) / 64 * 64;
+  void *p = aligned_alloc(64, bytes);
+  if (p) memset(p, 0, bytes);
+  return p;
+}
+
+static void runner_free(runner *r) {
+  free(r->scratch);
+  free(r->contacts);
+  free(r->bar);
+  for (int i = 0; i < 2; i++) {
+    free(r->vertex_bar[i]);
+    free(r->parameter_bar[i]);
+  }
+}
+static int runner_create(const run *a, runner *r) {
+  const abut_manifold *m = a->m;
+  *r = (runner){0};
+  r->scratch = aligned(m->scratch, m->kernels);
+  r->contacts = aligned(m->padded * MANIFOLD_CONTACT, m->kernels);
+  int ok = r->scratch && r->contacts;
+  if (a->bars) ok = ok && (r->bar = aligned(m->padded * MANIFOLD_CONTACT, m->kernels));
+  for (int i = 0; a->bars && i < 2; i++) {
+    const manifold_surface *s = &m->params.surface[i];
+    if (a->bars->vertices[i])
+      ok = ok && (r->vertex_bar[i] = aligned(3 * manifold_pad(s->nvertex), m->kernels));
+    if (a->bars->primitives[i])
+      ok = ok && (r->parameter_bar[i] = aligned((int64_t)s->sdf.num * 11 * 32, m->kernels));
+  }
+  if (!ok) runner_free(r);
+  return ok;
+}
+
+/* ---------------------------------------------------------------------------------------------- frames */
+
+static void rotation_of(const double q[4], double r[9]) {
+  double n = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], s = 2 / n;
+  double w = q[0], x = q[1], y = q[2], z = q[3];
+  const double out[9] = {1 - s * (y * y + z * z), s * (x * y - w * z),     s * (x * z + w * y),
+                         s * (x * y + w * z),     1 - s * (x * x + z * z), s * (y * z - w * x),
+                         s * (x * z - w * y),     s * (y * z + w * x),     1 - s * (x * x + y * y)};
+  memcpy(r, out, sizeof out);
+}
+static void mat_vec(const double r[9], const double v[3], double out[3]) {
+  for (int i = 0; i < 3; i++) out[i] = r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
+}
+static void mat_tvec(const double r[9], const double v[3], double out[3]) {
+  for (int i = 0; i < 3; i++) out[i] = r[i] * v[0] + r[3 + i] * v[1] + r[6 + i] * v[2];
+}
+static void cross(const double a[3], const double b[3], double out[3]) {
+  out[0] = a[1] * b[2] - a[2] * b[1];
+  out[1] = a[2] * b[0] - a[0] * b[2];
+  out[2] = a[0] * b[1] - a[1] * b[0];
+}
+
+/* Surface 2 in surface 1's frame; what is far from the world's origin loses no digits so. */
+static manifold_job job_at(const run *a, runner *r, int64_t i) {
+  const double *pose = a->poses + 14 * i;
+  manifold_job job = {.scratch = r->scratch, .contacts = r->contacts, .bar = r->bar};
+  double apart[3];
+  rotation_of(pose + 3, r->frame);
+  rotation_of(pose + 10, r->turn);
+  for (int k = 0; k < 3; k++) {
+    r->origin[k] = pose[k];
+    r->other[k] = pose[7 + k] - pose[k];
+    apart[k] = r->other[k] / a->m->unit;
+  }
+  mat_tvec(r->frame, apart, job.translation);
+  for (int j = 0; j < 3; j++)
+    for (int k = 0; k < 3; k++) {
+      job.rotation[3 * j + k] = 0;
+      for (int l = 0; l < 3; l++) job.rotation[3 * j + k] += r->frame[3 * l + j] * r->turn[3 * l + k];
+    }
+  for (int j = 0; j < 2; j++) {
+    job.vertex_bar[j] = r->vertex_bar[j];
+    job.parameter_bar[j] = r->parameter_bar[j];
+  }
+  return job;
+}
+
+static double get(const abut_kernels *k, const void *p, int64_t i) {
+  return k->elem_size == 8 ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+static void put(const abut_kernels *k, void *p, int64_t i, double x) {
+  if (k->elem_size == 8)
+    ((double *)p)[i] = x;
+  else
+    ((float *)p)[i] = (float)x;
+}
+
+/* From the kernels' fields to the caller's rows, frame 0 to world. */
+static void write_contacts(const run *a, const runner *r, int64_t pose) {
+  const abut_kernels *k = a->m->kernels;
+  int64_t row = pose * a->m->contacts, at = 0;
+  for (int g = 0; g < MANIFOLD_GROUPS; g++) {
+    int64_t n = a->m->group[g], stride = manifold_pad((int32_t)n);
+    for (int64_t i = 0; i < n; i++, row++) {
+      double x[8], world[3];
+      for (int f = 0; f < 8; f++) x[f] = get(k, r->contacts, at + f * stride + i);
+      if (a->contacts->point) {
+        mat_vec(r->frame, x, world);
+        for (int c = 0; c < 3; c++) a->contacts->point[3 * row + c] = r->origin[c] + a->m->unit * world[c];
+      }
+      if (a->contacts->distance) a->contacts->distance[row] = a->m->unit * x[3];
+      if (a->contacts->normal) mat_vec(r->frame, x + 4, a->contacts->normal + 3 * row);
+      if (a->contacts->activity) a->contacts->activity[row] = x[7];
+    }
+    at += MANIFOLD_CONTACT * stride;
+  }
+}
+/* The other way for their cotangents. */
+static void read_bar(const run *a, const runner *r, int64_t pose) {
+  const abut_kernels *k = a->m->kernels;
+  int64_t row = pose * a->m->contacts, at = 0;
+  for (int g = 0; g < MANIFOLD_GROUPS; g++) {
+    int64_t n = a->m->group[g], stride = manifold_pad((int32_t)n);
+    for (int64_t i = 0; i < n; i++, row++) {
+      double x[8] = {0};
+      if (a->bar->point) mat_tvec(r->frame, a->bar->point + 3 * row, x);
+      for (int c = 0; c < 3; c++) x[c] *= a->m->unit;
+      if (a->bar->distance) x[3] = a->m->unit * a->bar->distance[row];
+      if (a->bar->normal) mat_tvec(r->frame, a->bar->normal + 3 * row, x + 4);
+      if (a->bar->activity) x[7] = a->bar->activity[row];
+      for (int f = 0; f < 8; f++) put(k, r->bar, at + f * stride + i, x[f]);
+    }
+    at += MANIFOLD_CONTACT * stride;
+  }
+}
+
+/* Cotangents of both poses from those of the relative one (frame 0, kernels' unit) and of the results as a
+ * whole: with d from origin 1 to origin 2, relative translation R1^T d and rotation R1^T R2. */
+static void write_pose(const run *a, const runner *r, const manifold_job *job, int64_t pose) {
+  double *out = a->bars->poses + 12 * pose, force[3], torque[3], all_force[3], all_torque[3], lever[3],
+         spin[3];
+  double inv = 1 / a->m->unit;
+  mat_vec(r->frame, job->force, force);
+  mat_vec(r->frame, job->torque, torque);
+  mat_vec(r->frame, job->out_force, all_force);
+  mat_vec(r->frame, job->out_torque, all_torque);
+  for (int k = 0; k < 3; k++) force[k] *= inv;
+  cross(r->other, force, lever);
+  for (int k = 0; k < 3; k++) {
+    out[k] = inv * all_force[k] - force[k];
+    out[6 + k] = force[k];
+    spin[k] = all_torque[k] - torque[k] - lever[k];
+  }
+  mat_tvec(r->frame, spin, out + 3);
+  mat_tvec(r->turn, torque, out + 9);
+}
+
+static double sum_slots(const abut_kernels *k, const void *p, int64_t at) {
+  double part[32];
+  for (int i = 0; i < 32; i++) part[i] = get(k, p, at + i);
+  for (int half = 16; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) part[i] += part[i + half];
+  return part[0];
+}
+/* Kernels' lengths are 1/unit of ours: cotangents by lengths are 1/unit of theirs. */
+static void add_sums(const run *a, runner *r, double *sums) {
+  const abut_kernels *k = a->m->kernels;
+  double inv = 1 / a->m->unit;
+  for (int s = 0; s < 2; s++) {
+    const manifold_surface *surface = &a->m->params.surface[s];
+    int64_t n = surface->nvertex, stride = manifold_pad((int32_t)n);
+    double *vertices = sums + a->sum_at[s], *primitives = sums + a->sum_at[2 + s];
+    for (int64_t i = 0; r->vertex_bar[s] && i < n; i++)
+      for (int c = 0; c < 3; c++) vertices[3 * i + c] += inv * get(k, r->vertex_bar[s], c * stride + i);
+    if (!r->parameter_bar[s]) continue;
+    for (int64_t i = 0; i < surface->sdf.num; i++)
+      for (int c = 0; c < 11; c++) {
+        double x = sum_slots(k, r->parameter_bar[s], (11 * i + c) * 32);
+        primitives[11 * a->m->view[s].order[i] + c] += (c < 3 || (c >= 6 && c < 9) ? inv : 1) * x;
+      }
+    memset(r->parameter_bar[s], 0, (size_t)surface->sdf.num * 11 * 32 * (size_t)k->elem_size);
+  }
+}
+
+static void run_pose(run *a, runner *r, int64_t i, double *sums) {
+  manifold_job job = job_at(a, r, i);
+  a->m->kernels->manifold.contacts(&a->m->params, &job);
+  if (a->contacts) write_contacts(a, r, i);
+  if (!a->bars) return;
+  read_bar(a, r, i);
+  a->m->kernels->manifold.contacts_vjp(&a->m->params, &job);
+  if (a->bars->poses) write_pose(a, r, &job, i);
+  if (sums) add_sums(a, r, sums);
+}
+
+static void *run_chunks(void *arg) {
+  run *a = arg;
+  runner r;
+  if (!runner_create(a, &r)) return NULL;
+  for (;;) {
+    int64_t c = atomic_fetch_add(&a->next, 1), first = c * a->chunk;
+    if (first >= a->count) break;
+    int64_t last = first + a->chunk < a->count ? first + a->chunk : a->count;
+    for (int64_t i = first; i < last; i++) run_pose(a, &r, i, a->sums ? a->sums + c * a->sum_size : NULL);
+  }
+  runner_free(&r);
+  return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------ calls */
+
+static abut_status check_poses(int64_t count, const double *poses) {
+  for (int64_t i = 0; i < 2 * count; i++) {
+    const double *pose = poses + 7 * i;
+    for (int k = 0; k < 7; k++)
+      if (!isfinite(pose[k]))
+        return abut_fail(ABUT_ERROR_ARGUMENT, "pose %lld of surface %d: number %d is %g", (long long)(i / 2),
+                         (int)(i % 2) + 1, k, pose[k]);
+    double n = sqrt(pose[3] * pose[3] + pose[4] * pose[4] + pose[5] * pose[5] + pose[6] * pose[6]);
+    if (!(fabs(n - 1) < 1e-3))
+      return abut_fail(ABUT_ERROR_ARGUMENT,
+                       "pose %lld of surface %d: its quaternion has length %g, must be 1", (long long)(i / 2),
+                       (int)(i % 2) + 1, n);
+  }
+  return ABUT_OK;
+}
+
+static void place_sums(run *a) {
+  for (int s = 0; s < 2; s++) {
+    const manifold_surface *surface = &a->m->params.surface[s];
+    a->sum_at[s] = a->sum_size;
+    a->sum_size += a->bars->vertices[s] ? 3 * (int64_t)surface->nvertex : 0;
+    a->sum_at[2 + s] = a->sum_size;
+    a->sum_size += a->bars->primitives[s] ? 11 * (int64_t)surface->sdf.num : 0;
+  }
+}
+static void write_sums(const run *a, int64_t chunks) {
+  for (int s = 0; s < 2; s++) {
+    const manifold_surface *surface = &a->m->params.surface[s];
+    double *to[2] = {a->bars->vertices[s], a->bars->primitives[s]};
+    int64_t n[2] = {3 * (int64_t)surface->nvertex, 11 * (int64_t)surface->sdf.num};
+    for (int what = 0; what < 2; what++)
+      for (int64_t i = 0; to[what] && i < n[what]; i++) {
+        to[what][i] = 0;
+        for (int64_t c = 0; c < chunks; c++)
+          to[what][i] += a->sums[c * a->sum_size + a->sum_at[2 * what + s] + i];
+      }
+  }
+}
+
+static abut_status run_all(run *a) {
+  ABUT_TRY(check_poses(a->count, a->poses));
+  int64_t threads = a->m->options.threads ? a->m->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
+  a->chunk = a->count / MOST_CHUNKS > LEAST_CHUNK ? (a->count + MOST_CHUNKS - 1) / MOST_CHUNKS : LEAST_CHUNK;
+  int64_t chunks = (a->count + a->chunk - 1) / a->chunk;
+  if (a->bars) place_sums(a);
+  if (a->sum_size) a->sums = calloc((size_t)(chunks * a->sum_size), sizeof *a->sums);
+  if (a->sum_size && !a->sums && chunks) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (threads > chunks) threads = chunks;
+  pthread_t *others = calloc((size_t)(threads > 0 ? threads : 1), sizeof *others);
+  int64_t started = 0;
+  while (others && started + 1 < threads && pthread_create(&others[started], NULL, run_chunks, a) == 0)
+    started++;
+  run_chunks(a);
+  for (int64_t i = 0; i < started; i++) pthread_join(others[i], NULL);
+  free(others);
+  int done = atomic_load(&a->next) >= chunks;
+  if (done && a->sums) write_sums(a, chunks);
+  free(a->sums);
+  /* a thread without memory leaves its chunks to the others */
+  return done ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+}
+
+abut_status abut_manifold_contacts(const abut_manifold *manifold, int64_t count, const double *poses,
+                                   abut_contacts *contacts) {
+  ABUT_REQUIRE(manifold, "manifold");
+  ABUT_REQUIRE(count == 0 || poses, "poses");
+  ABUT_REQUIRE(contacts, "contacts");
+  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  run a = {.m = manifold, .count = count, .poses = poses, .contacts = contacts};
+  return run_all(&a);
+}
+
+abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count, const double *poses,
+                                   const abut_contacts *bar, abut_manifold_bars *bars,
+                                   abut_contacts *contacts) {
+  ABUT_REQUIRE(manifold, "manifold");
+  ABUT_REQUIRE(count == 0 || poses, "poses");
+  ABUT_REQUIRE(bar, "bar");
+  ABUT_REQUIRE(bars, "bars");
+  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  run a = {.m = manifold, .count = count, .poses = poses, .bar = bar, .contacts = contacts, .bars = bars};
+  return run_all(&a);
+}

@@ -1,0 +1,21 @@
+/* surface_view.h: a surface's signed distance as kernels read it. */
+#ifndef ABUT_SURFACE_VIEW_H
+#define ABUT_SURFACE_VIEW_H
+#include "abut/surface.h"
+#include "kernels/table.h"
+
+typedef struct surface_view {
+  sdf_view sdf;
+  void *memory;   /* of primitives and rows */
+  int32_t *order; /* primitive of the surface at each place of the view: what is subtracted comes last */
+} surface_view;
+
+/* unit: the length that is 1 in the view (m). tau: of union (m), 0: the surface's. The surface must have
+ * passed abut_surface_check. */
+abut_status surface_view_create(const abut_kernels *kernels, const abut_surface *surface, double unit,
+                                double tau, surface_view *view);
+void surface_view_destroy(surface_view *view);
+/* Diagonal of a box around a surface: of its vertices, else of its primitives (m). */
+double surface_diagonal(const abut_surface *surface);
+
+#endif

@@ -1,0 +1,102 @@
+/* manifold.h: what the kernels of smooth contact manifolds are told. No lane types, so that host code reads
+ * it too. Lengths are in the manifold's own unit, which the host chooses so that shapes are of size 1: single
+ * precision then reaches from micrometres to kilometres. */
+#ifndef ABUT_KERNELS_MANIFOLD_H
+#define ABUT_KERNELS_MANIFOLD_H
+#include <stdint.h>
+
+enum { SDF_SUPERQUADRIC, SDF_POLYHEDRON, SDF_CLOUD };
+
+/* One primitive of a signed distance, double, as the host gives it. */
+typedef struct sdf_source {
+  int32_t kind, subtracted;
+  double rotation[9]; /* superquadric: its frame in the surface's, row by row */
+  double center[3], size[3], exponents[2];
+  int32_t first, num;         /* polyhedron, cloud: its rows */
+  double outer, inner, slope; /* bounds, D the distance from center: phi <= D - inner; phi >= D - outer,
+                                 inside the outer sphere, slope (D - outer) outside it */
+} sdf_source;
+
+/* The same in the real type of an instance (sdf.inl): prepared by it, read by it. */
+enum { SDF_ROW = 8 }; /* polyhedron: normal, offset; cloud: point, normal, 1/sigma^2 */
+typedef struct sdf_view {
+  int32_t num, plus;      /* primitives; the first `plus` are united, the others subtracted */
+  const void *primitives; /* [num] sdf_primitive */
+  const void *rows;       /* [..][SDF_ROW] */
+  double tau;             /* of union, subtraction and polyhedra */
+} sdf_view;
+
+/* Softness of edge-edge contacts (abut/manifold.h), lengths in the manifold's unit. */
+typedef struct edge_softness {
+  double regularisation, clip, minimum, compare;
+  int32_t relative;
+} edge_softness;
+
+/* Single queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
+typedef struct edges_block {
+  edge_softness soft;
+  const void *r, *t1, *t2; /* [3] each */
+  void *alpha1, *alpha2, *colliding;
+} edges_block;
+typedef struct distance_block {
+  const sdf_view *surface;
+  const void *x;                 /* [3] */
+  void *phi, *normal, *gradient; /* [1], [3], [3] */
+  void *scratch;                 /* [4 num] */
+  int32_t *kept;                 /* [num] */
+} distance_block;
+
+/* One surface of a manifold. */
+typedef struct manifold_surface {
+  sdf_view sdf;
+  int32_t nvertex, nedge, kvertex, kedge; /* in all, and selected of them */
+  const void *vertices; /* [3][padded nvertex] of the instance's real type; the last is repeated */
+  const int32_t *edges; /* [nedge][2] */
+} manifold_surface;
+
+typedef struct manifold_params {
+  manifold_surface surface[2];
+  edge_softness edges;
+  int32_t paper, softsort, projections;
+  int32_t side[2];      /* whether its vertices are contacts */
+  double normal_square; /* eps of nbar (m^2 in the manifold's unit) */
+  double tau_sign, tau_penetration, tau_near, tau_clash, tau_select, cutoff;
+} manifold_params;
+
+/* Contacts come in four groups, each padded to MANIFOLD_PAD: selected vertices of surface 0 and of surface 1,
+ * then pairs of selected edges (k, l), l fastest: the witness on surface 0, the witness on surface 1. A
+ * contact is MANIFOLD_CONTACT numbers, field by field: point, distance, normal, activity. */
+enum { MANIFOLD_PAD = 16, MANIFOLD_CONTACT = 8, MANIFOLD_GROUPS = 4 };
+static inline int32_t manifold_pad(int32_t n) { return (n + MANIFOLD_PAD - 1) / MANIFOLD_PAD * MANIFOLD_PAD; }
+static inline int32_t manifold_group(const manifold_params *p, int32_t group) {
+  const manifold_surface *s = p->surface;
+  if (group < 2) return p->side[group] ? s[group].kvertex : 0;
+  return s[0].kedge * s[1].kedge;
+}
+
+/* One pair of poses. All in the frame of surface 0, in the manifold's unit. */
+typedef struct manifold_job {
+  double rotation[9], translation[3]; /* pose of surface 1 in surface 0's frame */
+  void *scratch;                      /* manifold_kernels.scratch() numbers, aligned to 64 bytes */
+  void *contacts;                     /* [group][MANIFOLD_CONTACT][padded] */
+  /* reverse: cotangents of contacts, in the same layout, padding 0 */
+  const void *bar;
+  double force[3], torque[3];         /* cotangents of surface 1's translation and rotation (frame 0) */
+  double out_force[3], out_torque[3]; /* of moving all results as one */
+  void *vertex_bar[2];                /* [3][padded nvertex], written; or NULL */
+  void *parameter_bar[2];             /* [num][11][32], added to; or NULL */
+  int32_t evaluated;                  /* pairs of edges whose distances were looked at */
+} manifold_job;
+
+/* The kernels of one instance. */
+typedef struct manifold_kernels {
+  int64_t primitive_size;
+  void (*prepare)(const sdf_source *from, int num, void *to);
+  int64_t (*scratch)(const manifold_params *);
+  void (*contacts)(const manifold_params *, manifold_job *);
+  void (*contacts_vjp)(const manifold_params *, manifold_job *); /* after contacts, on the same scratch */
+  void (*query_edges)(edges_block *);
+  void (*query_distance)(distance_block *);
+} manifold_kernels;
+
+#endif

@@ -1,0 +1,469 @@
+/* sdf.inl: smooth signed distances: superquadrics, convex polyhedra, oriented point clouds, their soft union
+ * and subtraction. Value, normal, and the reverse pass of both, which has the normal's derivative in it.
+ *
+ * Lanes are points. A union looks at every primitive twice: first at its two spheres, which bound the
+ * distance from both sides, then at those primitives that may matter to some lane; a lane for which one may
+ * not gives it no weight, so that lanes do not depend on each other. What is left out weighs less than
+ * rounding. */
+#include "manifold.h"
+#include "special.h"
+#include "vector.h"
+
+typedef struct sdf_primitive {
+  int32_t kind;
+  int32_t doublings[2]; /* exponent p of each norm is 2^k: k, roots and squares do; else 0 */
+  int32_t first, num;
+  elem rotation[9], center[3], size[3], inv_size[3];
+  elem p[2], inv_p[2]; /* 2/e1 (along z), 2/e2 (around it) */
+  elem outer, inner, slope, smallest;
+} sdf_primitive;
+
+typedef struct sdf_value {
+  real phi;
+  vec3 normal;
+} sdf_value;
+
+/* Weights below this, and what weighs it, are left out: less than rounding. */
+#define SDF_NEGLIGIBLE K(ELEM_EPS * 0.01)
+
+static int doublings_of(double p) {
+  for (int k = 1; k <= 5; k++)
+    if (p == (double)(1 << k)) return k;
+  return 0;
+}
+static void sdf_prepare(const sdf_source *from, int num, void *to) {
+  sdf_primitive *q = (sdf_primitive *)to;
+  for (int i = 0; i < num; i++, from++, q++) {
+    q->kind = from->kind;
+    q->first = from->first;
+    q->num = from->num;
+    for (int k = 0; k < 9; k++) q->rotation[k] = K(from->rotation[k]);
+    for (int k = 0; k < 3; k++) {
+      q->center[k] = K(from->center[k]);
+      q->size[k] = K(from->size[k]);
+      q->inv_size[k] = K(1 / from->size[k]);
+    }
+    for (int k = 0; k < 2; k++) {
+      q->p[k] = K(2 / from->exponents[k]);
+      q->inv_p[k] = K(from->exponents[k] / 2);
+      q->doublings[k] = doublings_of(2 / from->exponents[k]);
+    }
+    q->outer = K(from->outer);
+    q->inner = K(from->inner);
+    q->slope = K(from->slope);
+    double smallest = from->size[0] < from->size[1] ? from->size[0] : from->size[1];
+    q->smallest = K(smallest < from->size[2] ? smallest : from->size[2]);
+  }
+}
+
+FN vec3 elem_vec(const elem *p) { return vec(splat(p[0]), splat(p[1]), splat(p[2])); }
+FN vec3 elem_mat_tvec(const elem *m, vec3 v) {
+  return vec(v.x * m[0] + v.y * m[3] + v.z * m[6], v.x * m[1] + v.y * m[4] + v.z * m[7],
+             v.x * m[2] + v.y * m[5] + v.z * m[8]);
+}
+FN vec3 elem_mat_vec(const elem *m, vec3 v) {
+  return vec(v.x * m[0] + v.y * m[1] + v.z * m[2], v.x * m[3] + v.y * m[4] + v.z * m[5],
+             v.x * m[6] + v.y * m[7] + v.z * m[8]);
+}
+FN real sign_of(real x) { return sel(lt(x, zero()), splat(-1), sel(gt(x, zero()), splat(1), zero())); }
+/* a/|a| */
+FN vec3 direction(vec3 a) { return scale(inverse_root(rmax(dot(a, a), splat(ELEM_TINY))), a); }
+/* cotangent of a from that of n = a/|a| */
+FN vec3 direction_vjp(vec3 a, vec3 n, vec3 g) {
+  return scale(inverse_root(rmax(dot(a, a), splat(ELEM_TINY))), axpy(-dot(n, g), n, g));
+}
+
+/* ------------------------------------------------------------------------------------------ the p-norm */
+
+/* m = (s^p + t^p)^(1/p), s, t >= 0, with dm/ds = (s/m)^(p-1), dm/dt = (t/m)^(p-1): the larger of the two is
+ * taken out, so that nothing overflows whatever p. */
+typedef struct pnorm {
+  real value, ds, dt;
+  real s, t;               /* as they were used: at least `floor` of the larger */
+  real log_ratio, log_sum; /* ln of smaller/larger and of 1 + ratio^p; where logs are asked for */
+} pnorm;
+
+FN pnorm pnorm_at(real s, real t, elem p, elem inv_p, int doublings, elem floor, int logs) {
+  pnorm m;
+  real large = rmax(rmax(s, t), splat(ELEM_TINY));
+  real ratio = rmax(rmin(s, t) * inverse(large), splat(floor));
+  real power = ratio, root_;
+  m.log_ratio = m.log_sum = zero();
+  if (doublings) {
+    for (int k = 0; k < doublings; k++) power = power * power;
+    root_ = splat(1) + power;
+    for (int k = 0; k < doublings; k++) root_ = root(root_);
+    if (logs) {
+      m.log_ratio = logarithm(ratio);
+      m.log_sum = logarithm(splat(1) + power);
+    }
+  } else {
+    m.log_ratio = logarithm(ratio);
+    power = exponential(m.log_ratio * p);
+    m.log_sum = logarithm(splat(1) + power);
+    root_ = exponential(m.log_sum * inv_p);
+  }
+  real of_large = root_ * inverse(splat(1) + power), of_small = power * inverse(ratio) * of_large;
+  mask s_larger = ge(s, t);
+  m.value = large * root_;
+  m.ds = sel(s_larger, of_large, of_small);
+  m.dt = sel(s_larger, of_small, of_large);
+  m.s = sel(s_larger, large, ratio * large);
+  m.t = sel(s_larger, ratio * large, large);
+  return m;
+}
+
+/* From the cotangents of value, ds, dt to those of s and t:
+ * d2m/ds2 = k t/s, d2m/dsdt = -k, d2m/dt2 = k s/t, k = (p-1)/m ds dt. */
+FN void pnorm_vjp(const pnorm *m, elem p, real gm, real gds, real gdt, real *gs, real *gt_) {
+  real k = (p - K(1)) * m->ds * m->dt * inverse(m->value), w = k * (gds * m->t - gdt * m->s);
+  *gs = gm * m->ds + w * inverse(m->s);
+  *gt_ = gm * m->dt - w * inverse(m->t);
+}
+
+/* And to that of p: with a = ln(s/m), b = ln(t/m), d ln m/dp = l = ((s/m)^p a + (t/m)^p b)/p and
+ * d ln ds/dp = a - (p-1) l. */
+FN real pnorm_vjp_exponent(const pnorm *m, elem p, elem inv_p, real gm, real gds, real gdt) {
+  mask s_larger = ge(m->s, m->t);
+  real large = -(m->log_sum * inv_p), small = m->log_ratio + large, inv = inverse(m->value);
+  real a = sel(s_larger, large, small), b = sel(s_larger, small, large);
+  real l = (m->ds * m->s * inv * a + m->dt * m->t * inv * b) * inv_p;
+  real p1l = l * (p - K(1));
+  return gm * m->value * l + gds * m->ds * (a - p1l) + gdt * m->dt * (b - p1l);
+}
+
+/* --------------------------------------------------------------------------------------- superquadric */
+
+/* In the primitive's frame: phi = |x| (1 - 1/h), normal = grad h/|grad h|, h the gauge: 1 on the surface,
+ * growing in proportion along rays. At the centre phi = -(smallest size), normal +z. */
+typedef struct superquadric {
+  pnorm xy, z;
+  vec3 gradient, sign; /* of h; of x over size */
+  real length;         /* |x| */
+  mask center;
+} superquadric;
+
+#if ABUT_REAL == 64
+#define SDF_CENTER 1e-100
+#define SDF_FLOOR 1e-250
+#else
+#define SDF_CENTER 1e-15
+#define SDF_FLOOR 1e-30
+#endif
+#define SDF_FLOOR_VJP                                                                                        \
+  1e-7 /* curvature on the axes is infinite for exponents above 1: here that of 1e-7 beside them */
+
+FN superquadric superquadric_gauge(const sdf_primitive *q, vec3 x, elem floor, int logs) {
+  superquadric g;
+  vec3 scaled = vec(rabs(x.x) * q->inv_size[0], rabs(x.y) * q->inv_size[1], rabs(x.z) * q->inv_size[2]);
+  g.xy = pnorm_at(scaled.x, scaled.y, q->p[1], q->inv_p[1], q->doublings[1], floor, logs);
+  g.z = pnorm_at(g.xy.value, scaled.z, q->p[0], q->inv_p[0], q->doublings[0], floor, logs);
+  g.sign = vec(sign_of(x.x) * q->inv_size[0], sign_of(x.y) * q->inv_size[1], sign_of(x.z) * q->inv_size[2]);
+  g.gradient = vec(g.z.ds * g.xy.ds * g.sign.x, g.z.ds * g.xy.dt * g.sign.y, g.z.dt * g.sign.z);
+  g.length = norm(x);
+  g.center = lt(max_abs(scaled), splat(K(SDF_CENTER)));
+  return g;
+}
+FN sdf_value superquadric_at(const sdf_primitive *q, vec3 x) {
+  superquadric g = superquadric_gauge(q, x, K(SDF_FLOOR), 0);
+  sdf_value v;
+  v.phi = sel(g.center, splat(-q->smallest), g.length - g.length * inverse(g.z.value));
+  v.normal = vec_sel(g.center, vec(zero(), zero(), splat(1)), direction(g.gradient));
+  return v;
+}
+/* Cotangent of x; with `parameters`, those of size and exponents (e1, e2) are added there. */
+FN vec3 superquadric_vjp(const sdf_primitive *q, vec3 x, real gphi, vec3 gn, real *parameters) {
+  superquadric g = superquadric_gauge(q, x, K(SDF_FLOOR_VJP), parameters != 0);
+  real inv_h = inverse(g.z.value);
+  real gh = gphi * g.length * inv_h * inv_h, glength = gphi - gphi * inv_h;
+  vec3 gg = direction_vjp(g.gradient, direction(g.gradient), gn);
+  /* gradient = (z.ds xy.ds, z.ds xy.dt, z.dt) sign/size */
+  vec3 u = vec(gg.x * g.sign.x, gg.y * g.sign.y, gg.z * g.sign.z);
+  real gzds = u.x * g.xy.ds + u.y * g.xy.dt, gzdt = u.z;
+  real gxyds = u.x * g.z.ds, gxydt = u.y * g.z.ds, gxy, gs_x, gs_y, gs_z;
+  pnorm_vjp(&g.z, q->p[0], gh, gzds, gzdt, &gxy, &gs_z);
+  pnorm_vjp(&g.xy, q->p[1], gxy, gxyds, gxydt, &gs_x, &gs_y);
+  vec3 gx = vec(gs_x * g.sign.x, gs_y * g.sign.y, gs_z * g.sign.z);
+  gx = axpy(glength * inverse(rmax(g.length, splat(K(ELEM_TINY)))), x, gx);
+  if (parameters) {
+    real ge[2] = {pnorm_vjp_exponent(&g.z, q->p[0], q->inv_p[0], gh, gzds, gzdt),
+                  pnorm_vjp_exponent(&g.xy, q->p[1], q->inv_p[1], gxy, gxyds, gxydt)};
+    real gsize[3] = {gs_x * g.xy.s + gg.x * g.gradient.x, gs_y * g.xy.t + gg.y * g.gradient.y,
+                     gs_z * g.z.t + gg.z * g.gradient.z};
+    for (int k = 0; k < 3; k++)
+      parameters[k] = parameters[k] - sel(g.center, zero(), gsize[k] * q->inv_size[k]);
+    for (int k = 0; k < 2; k++) /* p = 2/e */
+      parameters[3 + k] = parameters[3 + k] - sel(g.center, zero(), ge[k] * (K(0.5) * q->p[k] * q->p[k]));
+  }
+  return vec_sel(g.center, vec_zero(), gx);
+}
+
+/* ---------------------------------------------------------------------- convex polyhedron, point cloud */
+
+typedef struct sdf_soft {
+  real top, sum; /* softmax by a first pass: largest logit, sum of exponentials of the rest */
+} sdf_soft;
+
+/* n.x - d of a plane */
+FN real plane_height(const elem *row, vec3 x) { return x.x * row[0] + x.y * row[1] + x.z * row[2] - row[3]; }
+
+FN sdf_soft polyhedron_soft(const sdf_primitive *q, const elem *rows, vec3 x, elem inv_tau) {
+  sdf_soft s = {splat(-ELEM_HUGE), zero()};
+  for (int i = 0; i < q->num; i++) s.top = rmax(s.top, plane_height(rows + i * SDF_ROW, x));
+  for (int i = 0; i < q->num; i++)
+    s.sum = s.sum + exponential((plane_height(rows + i * SDF_ROW, x) - s.top) * inv_tau);
+  return s;
+}
+/* Gradient of phi: the mean of the normals. */
+FN vec3 polyhedron_gradient(const sdf_primitive *q, const elem *rows, vec3 x, elem inv_tau, sdf_soft s) {
+  vec3 mean = vec_zero();
+  for (int i = 0; i < q->num; i++) {
+    const elem *row = rows + i * SDF_ROW;
+    mean = axpy(exponential((plane_height(row, x) - s.top) * inv_tau), elem_vec(row), mean);
+  }
+  return scale(inverse(s.sum), mean);
+}
+FN real polyhedron_phi(sdf_soft s, elem tau) { return s.top + logarithm(s.sum) * tau; }
+FN sdf_value polyhedron_at(const sdf_primitive *q, const elem *rows, vec3 x, elem tau, elem inv_tau) {
+  sdf_soft s = polyhedron_soft(q, rows, x, inv_tau);
+  sdf_value v = {polyhedron_phi(s, tau), direction(polyhedron_gradient(q, rows, x, inv_tau, s))};
+  return v;
+}
+/* d gradient/dx = (sum w n n^T - mean mean^T)/tau */
+FN vec3 polyhedron_vjp(const sdf_primitive *q, const elem *rows, vec3 x, elem inv_tau, real gphi, vec3 gn) {
+  sdf_soft s = polyhedron_soft(q, rows, x, inv_tau);
+  vec3 mean = polyhedron_gradient(q, rows, x, inv_tau, s);
+  vec3 g = direction_vjp(mean, direction(mean), gn), gx = scale(gphi, mean);
+  real inv = inverse(s.sum);
+  for (int i = 0; i < q->num; i++) {
+    const elem *row = rows + i * SDF_ROW;
+    vec3 n = elem_vec(row);
+    real w = exponential((plane_height(row, x) - s.top) * inv_tau) * inv;
+    gx = axpy(w * dot(n, g) * inv_tau, sub(n, mean), gx);
+  }
+  return gx;
+}
+
+/* A cloud's weights are w_i ~ exp(-|x - p_i|^2/(2 sigma_i^2)), heights h_i = n_i.(x - p_i), phi = E[h] under
+ * w: with l_i = -(x - p_i)/sigma_i^2, the slope of a weight's logarithm, dE[f] = E[df] + Cov(f, l). */
+typedef struct cloud_point {
+  vec3 n, slope;
+  real h, logit;
+  elem inv_square;
+} cloud_point;
+FN cloud_point cloud_at(const elem *row, vec3 x) {
+  cloud_point c;
+  vec3 d = sub(x, elem_vec(row));
+  c.n = elem_vec(row + 3);
+  c.inv_square = row[6];
+  c.slope = scale(splat(-row[6]), d);
+  c.h = dot(c.n, d);
+  c.logit = dot(d, d) * (K(-0.5) * row[6]);
+  return c;
+}
+typedef struct cloud_mean {
+  real top, sum, phi;
+  vec3 gradient, slope; /* of phi; E[l] */
+} cloud_mean;
+FN cloud_mean cloud_mean_at(const sdf_primitive *q, const elem *rows, vec3 x) {
+  cloud_mean m = {splat(-ELEM_HUGE), zero(), zero(), vec_zero(), vec_zero()};
+  vec3 n = vec_zero(), hl = vec_zero();
+  for (int i = 0; i < q->num; i++) m.top = rmax(m.top, cloud_at(rows + i * SDF_ROW, x).logit);
+  for (int i = 0; i < q->num; i++) {
+    cloud_point c = cloud_at(rows + i * SDF_ROW, x);
+    real w = exponential(c.logit - m.top);
+    m.sum = m.sum + w;
+    m.phi = m.phi + w * c.h;
+    n = axpy(w, c.n, n);
+    m.slope = axpy(w, c.slope, m.slope);
+    hl = axpy(w * c.h, c.slope, hl);
+  }
+  real inv = inverse(m.sum);
+  m.phi = m.phi * inv;
+  m.slope = scale(inv, m.slope);
+  m.gradient = scale(inv, add(n, hl)); /* E[n] + Cov(h, l) */
+  m.gradient = axpy(-m.phi, m.slope, m.gradient);
+  return m;
+}
+FN sdf_value cloud_value(const sdf_primitive *q, const elem *rows, vec3 x) {
+  cloud_mean m = cloud_mean_at(q, rows, x);
+  sdf_value v = {m.phi, direction(m.gradient)};
+  return v;
+}
+/* Hessian of phi times g, which is symmetric: Cov(n, l.g) + E[(n.g) l - h g/sigma^2] + Cov(h l, l.g)
+ * - (gradient.g) E[l] - phi (E[-g/sigma^2] + Cov(l, l.g)) */
+FN vec3 cloud_vjp(const sdf_primitive *q, const elem *rows, vec3 x, real gphi, vec3 gn) {
+  cloud_mean m = cloud_mean_at(q, rows, x);
+  vec3 g = direction_vjp(m.gradient, direction(m.gradient), gn), out = scale(gphi, m.gradient);
+  real inv = inverse(m.sum), mean = dot(m.slope, g);
+  out = axpy(-dot(m.gradient, g), m.slope, out);
+  for (int i = 0; i < q->num; i++) {
+    cloud_point c = cloud_at(rows + i * SDF_ROW, x);
+    real w = exponential(c.logit - m.top) * inv, along = dot(c.slope, g) - mean, over = c.h - m.phi;
+    out = axpy(w * along, c.n, out);
+    out = axpy(w * (dot(c.n, g) + over * along), c.slope, out);
+    out = axpy(-(w * over * c.inv_square), g, out);
+  }
+  return out;
+}
+
+/* ------------------------------------------------------------------------------- union and subtraction */
+
+FN sdf_value primitive_at(const sdf_view *s, const sdf_primitive *q, vec3 x) {
+  const elem *rows = (const elem *)s->rows + (int64_t)q->first * SDF_ROW;
+  if (q->kind == SDF_POLYHEDRON) return polyhedron_at(q, rows, x, K(s->tau), K(1 / s->tau));
+  if (q->kind == SDF_CLOUD) return cloud_value(q, rows, x);
+  sdf_value v = superquadric_at(q, elem_mat_tvec(q->rotation, sub(x, elem_vec(q->center))));
+  v.normal = elem_mat_vec(q->rotation, v.normal);
+  return v;
+}
+/* Numbers per primitive that have cotangents: center, rotation vector (about the surface's axes), size,
+ * exponents. */
+enum { SDF_PARAMETERS = 11 };
+FN vec3 primitive_vjp(const sdf_view *s, const sdf_primitive *q, vec3 x, sdf_value v, real gphi, vec3 gn,
+                      real *parameters) {
+  const elem *rows = (const elem *)s->rows + (int64_t)q->first * SDF_ROW;
+  if (q->kind == SDF_POLYHEDRON) return polyhedron_vjp(q, rows, x, K(1 / s->tau), gphi, gn);
+  if (q->kind == SDF_CLOUD) return cloud_vjp(q, rows, x, gphi, gn);
+  vec3 d = sub(x, elem_vec(q->center));
+  vec3 gx = elem_mat_vec(q->rotation,
+                         superquadric_vjp(q, elem_mat_tvec(q->rotation, d), gphi,
+                                          elem_mat_tvec(q->rotation, gn), parameters ? parameters + 6 : 0));
+  if (parameters) { /* turning the primitive turns its normal, and the point the other way */
+    vec3 turn = sub(cross(v.normal, gn), cross(d, gx));
+    put_vec(parameters, sub(get_vec(parameters), gx));
+    put_vec(parameters + 3, add(get_vec(parameters + 3), turn));
+  }
+  return gx;
+}
+
+/* phi = -tau ln sum exp(-phi_l/tau) over primitives first .. first+num-1, normal the weighted mean of theirs.
+ * kept: those that matter to some lane; rows: [4] each, phi and normal; weight of row k at weights[k]. */
+enum { SDF_SCRATCH = 5 };
+typedef struct sdf_union {
+  int32_t num;
+  real phi;
+  vec3 mean; /* of the normals */
+} sdf_union;
+
+KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, real *rows, int32_t *kept) {
+  const sdf_primitive *all = (const sdf_primitive *)s->primitives + first;
+  elem tau = K(s->tau), inv_tau = K(1 / s->tau), margin = tau * K(ABUT_REAL == 64 ? 45 : 26);
+  sdf_union u = {0, splat(ELEM_HUGE), vec_zero()};
+  real upper = splat(ELEM_HUGE), lowest = splat(ELEM_HUGE);
+  if (num > 1)
+    for (int i = 0; i < num; i++) {
+      vec3 d = sub(x, elem_vec(all[i].center));
+      real square = dot(d, d) + ELEM_TINY;
+      upper = rmin(upper, square * inverse_root(square) - all[i].inner);
+    }
+  for (int i = 0; i < num; i++) {
+    mask matters = mask_from_bits(ALL_LANES);
+    if (num > 1) {
+      vec3 d = sub(x, elem_vec(all[i].center));
+      real square = dot(d, d) + ELEM_TINY, over = square * inverse_root(square) - all[i].outer;
+      matters = lt(sel(lt(over, zero()), over, over * all[i].slope), upper + margin);
+      if (!any(matters)) continue;
+    }
+    sdf_value v = primitive_at(s, &all[i], x);
+    real *row = rows + SDF_SCRATCH * u.num;
+    row[0] = sel(matters, v.phi, splat(ELEM_HUGE));
+    row[1] = v.normal.x;
+    row[2] = v.normal.y;
+    row[3] = v.normal.z;
+    lowest = rmin(lowest, row[0]);
+    kept[u.num++] = first + i;
+  }
+  if (u.num == 1) {
+    rows[4] = splat(1);
+    u.phi = rows[0];
+    u.mean = vec(rows[1], rows[2], rows[3]);
+    return u;
+  }
+  real sum = zero();
+  for (int k = 0; k < u.num; k++) {
+    real *row = rows + SDF_SCRATCH * k;
+    row[4] = exponential((lowest - row[0]) * inv_tau);
+    sum = sum + row[4];
+  }
+  real inv = inverse(sum);
+  for (int k = 0; k < u.num; k++) {
+    real *row = rows + SDF_SCRATCH * k;
+    row[4] = row[4] * inv;
+    u.mean = axpy(row[4], vec(row[1], row[2], row[3]), u.mean);
+  }
+  u.phi = lowest - logarithm(sum) * tau;
+  return u;
+}
+/* Cotangent of x from those of phi and of the mean of normals. parameters: [all primitives][SDF_PARAMETERS],
+ * or NULL. */
+KERNEL vec3 sdf_unite_vjp(const sdf_view *s, const sdf_union *u, vec3 x, const real *rows,
+                          const int32_t *kept, real gphi, vec3 gmean, real *parameters) {
+  vec3 gx = vec_zero();
+  elem inv_tau = K(1 / s->tau);
+  real mean = dot(u->mean, gmean);
+  for (int k = 0; k < u->num; k++) {
+    const real *row = rows + SDF_SCRATCH * k;
+    mask matters = gt(row[4], splat(SDF_NEGLIGIBLE));
+    if (!any(matters)) continue;
+    const sdf_primitive *q = (const sdf_primitive *)s->primitives + kept[k];
+    sdf_value v = {row[0], vec(row[1], row[2], row[3])};
+    real w = sel(matters, row[4], zero());
+    /* dw_l = w_l (sum w_m dphi_m - dphi_l)/tau */
+    real g = w * (gphi - (dot(v.normal, gmean) - mean) * inv_tau);
+    gx = add(gx, primitive_vjp(s, q, x, v, g, scale(w, gmean),
+                               parameters ? parameters + (int64_t)SDF_PARAMETERS * kept[k] : 0));
+  }
+  return gx;
+}
+
+/* Scratch of one evaluation: rows of SDF_SCRATCH per primitive, and which they are. */
+typedef struct sdf_scratch {
+  real *rows;
+  int32_t *kept;
+} sdf_scratch;
+
+/* The union without what is subtracted: phi = tau ln(exp(a/tau) + exp(-b/tau)), a and b of either union;
+ * normals likewise. */
+FN sdf_value sdf_at(const sdf_view *s, vec3 x, sdf_scratch w) {
+  sdf_union a = sdf_unite(s, 0, s->plus, x, w.rows, w.kept);
+  sdf_value v = {a.phi, vec_zero()};
+  if (s->num == s->plus) {
+    v.normal = a.num == 1 ? a.mean : direction(a.mean);
+    return v;
+  }
+  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, w.rows, w.kept);
+  real over = (a.phi + b.phi) * K(1 / s->tau), e = exponential(-rabs(over));
+  real weight = logistic(over);
+  v.phi = rmax(a.phi, -b.phi) + logarithm(splat(1) + e) * K(s->tau);
+  v.normal = direction(axpy(weight, direction(a.mean), scale(weight - K(1), direction(b.mean))));
+  return v;
+}
+FN vec3 sdf_vjp(const sdf_view *s, vec3 x, real gphi, vec3 gn, sdf_scratch w, real *parameters) {
+  sdf_union a = sdf_unite(s, 0, s->plus, x, w.rows, w.kept);
+  if (s->num == s->plus) {
+    vec3 gmean = direction_vjp(a.mean, direction(a.mean), gn);
+    return sdf_unite_vjp(s, &a, x, w.rows, w.kept, gphi, gmean, parameters);
+  }
+  sdf_scratch wb = {w.rows + (int64_t)SDF_SCRATCH * s->plus, w.kept + s->plus};
+  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, wb.rows, wb.kept);
+  elem inv_tau = K(1 / s->tau);
+  real weight = logistic((a.phi + b.phi) * inv_tau), rest = splat(1) - weight;
+  vec3 na = direction(a.mean), nb = direction(b.mean);
+  vec3 mean = axpy(weight, na, scale(-rest, nb));
+  vec3 g = direction_vjp(mean, direction(mean), gn);
+  real gweight = dot(g, add(na, nb)) * weight * rest * inv_tau;
+  vec3 gx = sdf_unite_vjp(s, &a, x, w.rows, w.kept, gphi * weight + gweight,
+                          direction_vjp(a.mean, na, scale(weight, g)), parameters);
+  return add(gx, sdf_unite_vjp(s, &b, x, wb.rows, wb.kept, gweight - gphi * rest,
+                               direction_vjp(b.mean, nb, scale(-rest, g)), parameters));
+}
+
+KERNEL void query_distance(distance_block *q) {
+  sdf_scratch w = {(real *)q->scratch, q->kept};
+  vec3 x = get_vec((const real *)q->x);
+  sdf_value v = sdf_at(q->surface, x, w);
+  AT((real *)q->phi, 0) = v.phi;
+  put_vec((real *)q->normal, v.normal);
+  put_vec((real *)q->gradient, sdf_vjp(q->surface, x, splat(1), vec_zero(), w, 0));
+}
