@@ -1,14 +1,16 @@
-/* test_manifold.c: contacts between smooth surfaces: their reverse pass against differences, what they must not
- * depend on, and inputs that are hard. The reference values are in test_manifold_cases. */
+/* test_manifold.c: contacts between smooth surfaces: their reverse pass against differences, what they must
+ * not depend on, and inputs that are hard. The reference values are in test_manifold_cases. */
 #include "abut/manifold.h"
 
+#include "manifold_cases.h"
 #include "test.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------- random shapes */
+/* ------------------------------------------------------------------------------------------- random shapes
+ */
 
 static uint64_t state = 1;
 static double uniform(double low, double high) {
@@ -51,9 +53,15 @@ static void random_direction(double n[3]) {
  * polyhedron, 2 with a cloud, 3 with one that is cut out. */
 static void random_shape(shape *h, int primitives, int kinds, double size) {
   memset(h, 0, sizeof *h);
-  h->s = (abut_surface){.primitives = h->primitives, .primitive_count = primitives, .planes = h->planes,
-                        .points = h->points, .vertices = h->vertices, .vertex_count = VERTICES, .edges = h->edges,
-                        .edge_count = EDGES, .tau = 0.02 * size};
+  h->s = (abut_surface){.primitives = h->primitives,
+                        .primitive_count = primitives,
+                        .planes = h->planes,
+                        .points = h->points,
+                        .vertices = h->vertices,
+                        .vertex_count = VERTICES,
+                        .edges = h->edges,
+                        .edge_count = EDGES,
+                        .tau = 0.02 * size};
   for (int i = 0; i < primitives; i++) {
     abut_primitive *q = &h->primitives[i];
     *q = (abut_primitive){.size = {1, 1, 1}, .exponents = {1, 1}};
@@ -62,7 +70,8 @@ static void random_shape(shape *h, int primitives, int kinds, double size) {
       q->position[k] = size * uniform(-0.4, 0.4);
       q->size[k] = size * uniform(0.3, 1);
     }
-    for (int k = 0; k < 2; k++) q->exponents[k] = i % 2 ? uniform(0.2, 1) : (double[]){1, 0.5, 0.25, 0.125}[(int)uniform(0, 4)];
+    for (int k = 0; k < 2; k++)
+      q->exponents[k] = i % 2 ? uniform(0.2, 1) : (double[]){1, 0.5, 0.25, 0.125}[(int)uniform(0, 4)];
   }
   abut_primitive *last = &h->primitives[primitives - 1];
   if (kinds == 1 || kinds == 2) {
@@ -121,8 +130,8 @@ static double inner(const abut_contacts *a, const abut_contacts *b, int64_t n) {
   for (int64_t i = 0; i < 8 * n; i++) sum += a->point[i] * b->point[i]; /* all four lie one after the other */
   return sum;
 }
-static double loss_at(const shape h[2], const abut_manifold_options *o, const double poses[14], const abut_contacts *bar,
-                      int64_t n) {
+static double loss_at(const shape h[2], const abut_manifold_options *o, const double poses[14],
+                      const abut_contacts *bar, int64_t n) {
   abut_manifold *m = NULL;
   abut_contacts c = contacts_new(n);
   CHECK_STATUS(abut_manifold_create(&h[0].s, &h[1].s, o, &m), ABUT_OK);
@@ -205,7 +214,8 @@ typedef struct gradient {
 } gradient;
 
 /* Largest error of the reverse pass against differences, over the largest entry of its group. */
-static double check_gradient(const shape h[2], const abut_manifold_options *o, const double poses[14], int all) {
+static double check_gradient(const shape h[2], const abut_manifold_options *o, const double poses[14],
+                             int all) {
   abut_manifold *m = NULL;
   abut_manifold_counts counts;
   CHECK_STATUS(abut_manifold_create(&h[0].s, &h[1].s, o, &m), ABUT_OK);
@@ -220,7 +230,8 @@ static double check_gradient(const shape h[2], const abut_manifold_options *o, c
   const double *flat = g.poses;
   int first[4] = {0, 12, 12 + 6 * VERTICES, 12 + 6 * VERTICES + 22 * MOST_PRIMITIVES};
   for (int group = 0; group < 3; group++)
-    for (int i = first[group]; i < first[group + 1]; i++) largest[group] = fmax(largest[group], fabs(flat[i]));
+    for (int i = first[group]; i < first[group + 1]; i++)
+      largest[group] = fmax(largest[group], fabs(flat[i]));
   for (int group = 0; group < (all ? 3 : 1); group++)
     for (int i = first[group]; i < first[group + 1]; i += group ? 3 : 1) {
       int primitive = i - first[2];
@@ -229,13 +240,17 @@ static double check_gradient(const shape h[2], const abut_manifold_options *o, c
         int j = primitive % (11 * MOST_PRIMITIVES) / 11;
         if (j >= s->s.primitive_count || s->primitives[j].kind != ABUT_PRIMITIVE_SUPERQUADRIC) continue;
       }
-      double fd = difference(h, o, poses, &bar, counts.contacts, i, 2e-5), error = fabs(fd - flat[i]) / largest[group];
-      if (error > 1e-7) { /* soft sorting has kinks where two features change places: nearer, they are not met */
+      double fd = difference(h, o, poses, &bar, counts.contacts, i, 2e-5),
+             error = fabs(fd - flat[i]) / largest[group];
+      if (error >
+          1e-7) { /* soft sorting has kinks where two features change places: nearer, they are not met */
         fd = difference(h, o, poses, &bar, counts.contacts, i, 5e-7);
         error = fmin(error, fabs(fd - flat[i]) / largest[group]);
       }
       if (error > worst) worst = error;
-      if (error > 1e-6) printf("  number %d: differences %.10g, reverse %.10g, largest %.3g\n", i, fd, flat[i], largest[group]);
+      if (error > 1e-6)
+        printf("  number %d: differences %.10g, reverse %.10g, largest %.3g\n", i, fd, flat[i],
+               largest[group]);
     }
   free(bar.point);
   abut_manifold_destroy(m);
@@ -271,8 +286,392 @@ TEST(reverse_pass_against_differences) {
     o.cutoff = 0; /* at the cut-off contacts without activity change what they say */
     double worst = check_gradient(h, &o, poses, i % 4 < 2);
     if (worst > 1e-6)
-      printf("round %d: %.3g (form %d, selection %d, kinds %d %d, projections %d)\n", i, worst, o.form, o.selection,
-             i % 4, (i / 2) % 4, o.projections);
+      printf("round %d: %.3g (form %d, selection %d, kinds %d %d, projections %d)\n", i, worst, o.form,
+             o.selection, i % 4, (i / 2) % 4, o.projections);
     CHECK(worst < 1e-6);
   }
+}
+
+/* ------------------------------------------------------------------------------------- reference values */
+
+static double tolerance_of(int32_t dtype, double f64, double f32) { return dtype == ABUT_F64 ? f64 : f32; }
+
+TEST(edges_cases_of_thirty_digits) {
+  for (int32_t dtype = ABUT_F64;; dtype = ABUT_F32) {
+    for (size_t i = 0; i < sizeof edges_cases / sizeof *edges_cases; i++) {
+      const edges_case *c = &edges_cases[i];
+      abut_edges_query q = {.relative = c->relative,
+                            .w_reg = c->w_reg,
+                            .tau_clip = c->tau_clip,
+                            .tau_min = c->tau_min,
+                            .tau_comp = c->tau_comp};
+      abut_edges_result r;
+      memcpy(q.edge1, c->e1, sizeof q.edge1);
+      memcpy(q.edge2, c->e2, sizeof q.edge2);
+      CHECK_STATUS(abut_query_edges(1, &q, &r, dtype), ABUT_OK);
+      /* without `relative` nearly parallel short edges are badly conditioned: 6e-3 is the worst known in f32
+       */
+      double tol = tolerance_of(dtype, 1e-12, c->relative ? 2e-5 : 6e-3);
+      CHECK_NEAR(r.alpha1, c->alpha1, tol);
+      CHECK_NEAR(r.alpha2, c->alpha2, tol);
+      CHECK_NEAR(r.colliding, c->colliding, tol);
+    }
+    if (dtype == ABUT_F32) break;
+  }
+}
+
+static abut_surface one_primitive(abut_primitive *q) {
+  abut_surface s = {.primitives = q, .primitive_count = 1, .tau = 1};
+  return s;
+}
+TEST(distance_cases_of_thirty_digits) {
+  for (int32_t dtype = ABUT_F64;; dtype = ABUT_F32) {
+    double tol = tolerance_of(dtype, 1e-12, 2e-6), distance, out[3];
+    for (size_t i = 0; i < sizeof superquadric_cases / sizeof *superquadric_cases; i++) {
+      const superquadric_case *c = &superquadric_cases[i];
+      abut_primitive q = {.quaternion = {1, 0, 0, 0}};
+      memcpy(q.size, c->size, sizeof q.size);
+      memcpy(q.exponents, c->exponents, sizeof q.exponents);
+      abut_surface s = one_primitive(&q);
+      CHECK_STATUS(abut_query_distance(&s, 1, c->x, &distance, out, NULL, dtype), ABUT_OK);
+      CHECK_NEAR(distance, c->distance, tol);
+      for (int k = 0; k < 3; k++) CHECK_NEAR(out[k], c->normal[k], tol);
+    }
+    for (size_t i = 0; i < sizeof polyhedron_cases / sizeof *polyhedron_cases; i++) {
+      const polyhedron_case *c = &polyhedron_cases[i];
+      double planes[4 * CASE_PLANES];
+      abut_primitive q = {
+          .kind = ABUT_PRIMITIVE_POLYHEDRON, .quaternion = {1, 0, 0, 0}, .plane_count = c->planes};
+      for (int j = 0; j < c->planes; j++) {
+        memcpy(planes + 4 * j, c->normals[j], sizeof c->normals[j]);
+        planes[4 * j + 3] = 0;
+        for (int k = 0; k < 3; k++) planes[4 * j + 3] += c->normals[j][k] * c->points[j][k];
+      }
+      abut_surface s = one_primitive(&q);
+      s.planes = planes;
+      s.plane_count = c->planes;
+      s.tau = c->tau;
+      CHECK_STATUS(abut_query_distance(&s, 1, c->x, &distance, NULL, out, dtype), ABUT_OK);
+      CHECK_NEAR(distance, c->distance, tol);
+      for (int k = 0; k < 3; k++) CHECK_NEAR(out[k], c->gradient[k], tol * (dtype == ABUT_F64 ? 1 : 10));
+    }
+    if (dtype == ABUT_F32) break;
+  }
+}
+
+static abut_surface case_surface(abut_primitive *q, const double primitive[12], const double vertices[8][3],
+                                 const int32_t edges[12][2]) {
+  memset(q, 0, sizeof *q);
+  memcpy(q->position, primitive, sizeof q->position);
+  memcpy(q->quaternion, primitive + 3, sizeof q->quaternion);
+  memcpy(q->size, primitive + 7, sizeof q->size);
+  memcpy(q->exponents, primitive + 10, sizeof q->exponents);
+  abut_surface s = one_primitive(q);
+  s.tau = 0.01;
+  s.vertices = (double *)(uintptr_t)vertices;
+  s.vertex_count = 8;
+  s.edges = (int32_t *)(uintptr_t)edges;
+  s.edge_count = 12;
+  return s;
+}
+static const double at_rest[14] = {0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0};
+
+TEST(manifold_case_of_thirty_digits) {
+  abut_primitive q[2];
+  abut_surface s[2] = {case_surface(&q[0], case_body1_primitive, case_body1_vertices, case_body1_edges),
+                       case_surface(&q[1], case_body2_primitive, case_body2_vertices, case_body2_edges)};
+  for (int32_t dtype = ABUT_F64;; dtype = ABUT_F32) {
+    abut_manifold_options o = {.form = ABUT_MANIFOLD_PAPER,
+                               .vertices = {-1, -1},
+                               .edges = {-1, -1},
+                               .relative = 1,
+                               .w_reg = 0.01,
+                               .tau_clip = 0.02,
+                               .tau_min = 0.01,
+                               .tau_comp = 0.02,
+                               .eps_normal = 1e-8,
+                               .tau_sign = 0.1,
+                               .tau_clash = 0.1,
+                               .tau_pen = 0.01,
+                               .tau_near = 0.02,
+                               .dtype = dtype};
+    abut_manifold *m = NULL;
+    CHECK_STATUS(abut_manifold_create(&s[0], &s[1], &o, &m), ABUT_OK);
+    enum { N = 16 + 288 };
+    abut_contacts c = contacts_new(N);
+    CHECK_STATUS(abut_manifold_contacts(m, 1, at_rest, &c), ABUT_OK);
+    double tol = tolerance_of(dtype, 1e-12, 2e-5);
+    for (int i = 0; i < 16; i++) {
+      const vertex_case *v = i < 8 ? &case_vs1[i] : &case_vs2[i - 8];
+      CHECK_NEAR(c.distance[i], v->distance, tol);
+      for (int k = 0; k < 3; k++) CHECK_NEAR(c.normal[3 * i + k], v->normal[k], tol);
+    }
+    for (size_t i = 0; i < sizeof pair_cases / sizeof *pair_cases; i++) {
+      const pair_case *p = &pair_cases[i];
+      int first = 16 + 12 * p->k + p->l, second = first + 144;
+      for (int k = 0; k < 3; k++) {
+        CHECK_NEAR(c.point[3 * first + k], p->point1[k], tol);
+        CHECK_NEAR(c.point[3 * second + k], p->point2[k], tol);
+        CHECK_NEAR(c.normal[3 * first + k], p->normal1[k], tol);
+        CHECK_NEAR(c.normal[3 * second + k], p->normal2[k], tol);
+      }
+      CHECK_NEAR(c.distance[first], p->distance1, tol);
+      CHECK_NEAR(c.distance[second], p->distance2, tol);
+      CHECK_NEAR(c.activity[first], p->activity1, tol);
+      CHECK_NEAR(c.activity[second], p->activity2, tol);
+    }
+    free(c.point);
+    abut_manifold_destroy(m);
+    if (dtype == ABUT_F32) break;
+  }
+}
+
+/* --------------------------------------------------------------------------------- what must not matter */
+
+/* Contacts of `count` poses, as one allocation. */
+static abut_contacts contacts_of(const shape h[2], const abut_manifold_options *o, int64_t count,
+                                 const double *poses, int64_t *n) {
+  abut_manifold *m = NULL;
+  abut_manifold_counts counts = {.contacts = 0};
+  CHECK_STATUS(abut_manifold_create(&h[0].s, &h[1].s, o, &m), ABUT_OK);
+  abut_manifold_size(m, &counts);
+  *n = counts.contacts;
+  abut_contacts c = contacts_new(count * counts.contacts);
+  CHECK_STATUS(abut_manifold_contacts(m, count, poses, &c), ABUT_OK);
+  abut_manifold_destroy(m);
+  return c;
+}
+
+TEST(batches_and_threads_change_no_bit) {
+  enum { COUNT = 70 };
+  shape h[2];
+  double poses[14 * COUNT];
+  int64_t n;
+  random_shape(&h[0], 4, 0, 1);
+  random_shape(&h[1], 3, 1, 1);
+  for (int i = 0; i < COUNT; i++) random_poses(poses + 14 * i, 1);
+  for (int f32 = 0; f32 < 2; f32++) {
+    abut_manifold_options o = soft_options();
+    o.dtype = f32 ? ABUT_F32 : ABUT_F64;
+    abut_contacts all = contacts_of(h, &o, COUNT, poses, &n);
+    o.threads = 3;
+    abut_contacts threads = contacts_of(h, &o, COUNT, poses, &n);
+    CHECK(memcmp(all.point, threads.point, sizeof(double) * 8 * COUNT * (size_t)n) == 0);
+    abut_contacts one = contacts_of(h, &o, 1, poses + 14 * 41, &n);
+    CHECK(memcmp(all.point + 3 * 41 * n, one.point, sizeof(double) * 3 * (size_t)n) == 0);
+    CHECK(memcmp(all.activity + 41 * n, one.activity, sizeof(double) * (size_t)n) == 0);
+    free(all.point);
+    free(threads.point);
+    free(one.point);
+  }
+}
+
+TEST(sums_over_poses_do_not_depend_on_threads) {
+  enum { COUNT = 100 };
+  shape h[2];
+  double poses[14 * COUNT];
+  gradient g[2];
+  double grads[2][12 * COUNT];
+  random_shape(&h[0], 4, 0, 1);
+  random_shape(&h[1], 3, 3, 1);
+  for (int i = 0; i < COUNT; i++) random_poses(poses + 14 * i, 1);
+  for (int run = 0; run < 2; run++) {
+    abut_manifold_options o = soft_options();
+    abut_manifold *m = NULL;
+    abut_manifold_counts counts;
+    o.threads = run ? 4 : 1;
+    CHECK_STATUS(abut_manifold_create(&h[0].s, &h[1].s, &o, &m), ABUT_OK);
+    abut_manifold_size(m, &counts);
+    abut_contacts bar = contacts_new(counts.contacts * COUNT);
+    for (int64_t i = 0; i < 8 * COUNT * counts.contacts; i++) bar.point[i] = 1 + (double)(i % 7);
+    abut_manifold_bars bars = {
+        grads[run], {g[run].vertices[0], g[run].vertices[1]}, {g[run].primitives[0], g[run].primitives[1]}};
+    memset(&g[run], 0, sizeof g[run]);
+    CHECK_STATUS(abut_manifold_gradient(m, COUNT, poses, &bar, &bars, NULL), ABUT_OK);
+    free(bar.point);
+    abut_manifold_destroy(m);
+  }
+  CHECK(memcmp(grads[0], grads[1], sizeof grads[0]) == 0);
+  CHECK(memcmp(&g[0], &g[1], sizeof g[0]) == 0);
+}
+
+/* Scaled, and moved as a whole, contacts scale and move with it. */
+TEST(scale_and_place_do_not_matter) {
+  for (int i = 0; i < 6; i++) {
+    double scale = (double[]){1e-6, 1e-3, 1e3, 1e6, 1, 1}[i], far = i >= 4 ? 1e3 : 0;
+    shape h[2], big[2];
+    double poses[14], moved[14];
+    int64_t n;
+    random_shape(&h[0], 3, 0, 1);
+    random_shape(&h[1], 2, 0, 1);
+    random_poses(poses, 1);
+    memcpy(moved, poses, sizeof moved);
+    for (int s = 0; s < 2; s++) {
+      shape_copy(&big[s], &h[s]);
+      big[s].s.tau *= scale;
+      for (int j = 0; j < big[s].s.primitive_count; j++)
+        for (int k = 0; k < 3; k++) {
+          big[s].primitives[j].position[k] *= scale;
+          big[s].primitives[j].size[k] *= scale;
+        }
+      for (int k = 0; k < 3 * VERTICES; k++) big[s].vertices[k] *= scale;
+      for (int k = 0; k < 3; k++) moved[7 * s + k] = scale * poses[7 * s + k] + far;
+    }
+    for (int f32 = 0; f32 < 2; f32++) {
+      abut_manifold_options o = soft_options();
+      o.tau_pen = o.tau_near = o.tau_select = 0;
+      o.dtype = f32 ? ABUT_F32 : ABUT_F64;
+      abut_contacts a = contacts_of(h, &o, 1, poses, &n), b = contacts_of(big, &o, 1, moved, &n);
+      /* scales that are no powers of two round the vertices, and 1e3 m away doubles have 1e-13 m */
+      double tol = f32 ? 3e-5 : 1e-9;
+      for (int64_t j = 0; j < n; j++) {
+        CHECK_NEAR(b.distance[j] / scale, a.distance[j], tol);
+        CHECK_NEAR(b.activity[j], a.activity[j], 30 * tol);
+        for (int k = 0; k < 3; k++) {
+          CHECK_NEAR((b.point[3 * j + k] - far) / scale, a.point[3 * j + k], tol);
+          CHECK_NEAR(b.normal[3 * j + k], a.normal[3 * j + k], 30 * tol);
+        }
+      }
+      free(a.point);
+      free(b.point);
+    }
+  }
+}
+
+/* What is not looked at would have had less than twice the cut-off; nothing else changes. */
+TEST(cutoff_leaves_out_less_than_it_says) {
+  for (int i = 0; i < 40; i++) {
+    shape h[2];
+    double poses[14];
+    int64_t n;
+    random_shape(&h[0], 3, 0, 1);
+    random_shape(&h[1], 3, 0, 1);
+    random_poses(poses, 0.8);
+    abut_manifold_options o = soft_options();
+    o.cutoff = 0;
+    abut_contacts whole = contacts_of(h, &o, 1, poses, &n);
+    o.cutoff = 1e-3;
+    abut_contacts cut = contacts_of(h, &o, 1, poses, &n);
+    for (int64_t j = 0; j < n; j++) {
+      CHECK_NEAR(cut.activity[j], whole.activity[j], 2e-3);
+      if (cut.activity[j] > 0) CHECK(cut.distance[j] == whole.distance[j]);
+    }
+    free(whole.point);
+    free(cut.point);
+  }
+}
+
+/* ------------------------------------------------------------------------------------------- hard inputs */
+
+static int all_finite(const double *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    if (!isfinite(x[i])) return 0;
+  return 1;
+}
+
+/* Two boxes, exponents as given, exactly touching, crossing, coincident, axis-aligned, edges parallel. */
+TEST(nothing_is_ever_nan) {
+  static const double exponents[][2] = {{1, 1},     {0.1, 0.1}, {1e-3, 1e-3}, {2, 2},     {1.5, 0.5},
+                                        {0.5, 1.5}, {2, 0.01},  {0.01, 2},    {0.125, 1}, {1.999, 1.001}};
+  static const double offsets[][3] = {{0, 0, 0},        {2, 0, 0}, {0, 0, 2}, {1, 1, 0},      {1e-12, 0, 0},
+                                      {1e9, -1e9, 1e9}, {0, 2, 0}, {2, 2, 2}, {1e-300, 0, 0}, {0.5, 0, 0}};
+  for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++)
+    for (size_t at = 0; at < sizeof offsets / sizeof *offsets; at++)
+      for (int kind = 0; kind < 8; kind++) {
+        abut_primitive q = {.quaternion = {1, 0, 0, 0}, .size = {1, 1, 1}};
+        memcpy(q.exponents, exponents[e], sizeof q.exponents);
+        abut_surface s =
+            case_surface(&q, (double[12]){0, 0, 0, 1, 0, 0, 0, 1, 1, 1, exponents[e][0], exponents[e][1]},
+                         case_body1_vertices, case_body1_edges);
+        double corners[8][3], poses[14];
+        for (int i = 0; i < 8; i++)
+          for (int k = 0; k < 3; k++) corners[i][k] = (i >> (2 - k)) & 1 ? -1 : 1;
+        if (kind & 4) corners[0][0] = corners[0][1] = corners[0][2] = 0; /* a vertex at the centre */
+        s.vertices = corners[0];
+        memcpy(poses, at_rest, sizeof poses);
+        memcpy(poses + 7, offsets[at], sizeof offsets[at]);
+        abut_manifold_options o = soft_options();
+        o.form = kind & 1 ? ABUT_MANIFOLD_PAPER : ABUT_MANIFOLD_LINEAR;
+        o.dtype = kind & 2 ? ABUT_F32 : ABUT_F64;
+        o.edges[0] = o.edges[1] = -1;
+        o.vertices[0] = 4;
+        o.cutoff = 0;
+        abut_manifold *m = NULL;
+        abut_manifold_counts counts;
+        CHECK_STATUS(abut_manifold_create(&s, &s, &o, &m), ABUT_OK);
+        abut_manifold_size(m, &counts);
+        abut_contacts c = contacts_new(counts.contacts), bar = contacts_new(counts.contacts);
+        for (int64_t i = 0; i < 8 * counts.contacts; i++) bar.point[i] = 1;
+        double grad[12], vertices[24], primitives[11];
+        abut_manifold_bars bars = {grad, {vertices, NULL}, {NULL, primitives}};
+        CHECK_STATUS(abut_manifold_gradient(m, 1, poses, &bar, &bars, &c), ABUT_OK);
+        int finite = all_finite(c.point, 8 * counts.contacts),
+            bars_finite = all_finite(grad, 12) && all_finite(vertices, 24) && all_finite(primitives, 11);
+        if (!finite || !bars_finite)
+          printf("exponents %g %g, offset %zu, kind %d: %s\n", exponents[e][0], exponents[e][1], at, kind,
+                 finite ? "reverse" : "contacts");
+        CHECK(finite && bars_finite);
+        for (int64_t i = 0; i < counts.contacts; i++) CHECK(c.activity[i] >= 0 && c.activity[i] <= 1);
+        free(c.point);
+        free(bar.point);
+        abut_manifold_destroy(m);
+      }
+}
+
+TEST(bad_input_is_refused) {
+  shape h[2];
+  random_shape(&h[0], 2, 0, 1);
+  random_shape(&h[1], 2, 0, 1);
+  abut_manifold *m = NULL;
+#define REFUSED(target, name, value)                                                                         \
+  do {                                                                                                       \
+    shape bad[2];                                                                                            \
+    abut_manifold_options o = soft_options();                                                                \
+    (void)o;                                                                                                 \
+    shape_copy(&bad[0], &h[0]);                                                                              \
+    shape_copy(&bad[1], &h[1]);                                                                              \
+    target name = (value);                                                                                   \
+    CHECK_STATUS(abut_manifold_create(&bad[0].s, &bad[1].s, &o, &m), ABUT_ERROR_ARGUMENT);                   \
+    CHECK(m == NULL);                                                                                        \
+  } while (0)
+  REFUSED(o, .form, 7);
+  REFUSED(o, .selection, -1);
+  REFUSED(o, .vertices[0], VERTICES + 1);
+  REFUSED(o, .edges[1], EDGES + 1);
+  REFUSED(o, .edges[1], 0);
+  REFUSED(o, .vertices[1], -2);
+  REFUSED(o, .w_reg, 0);
+  REFUSED(o, .tau_clip, NAN);
+  REFUSED(o, .tau_near, -1);
+  REFUSED(o, .cutoff, 1);
+  REFUSED(o, .dtype, 5);
+  REFUSED(o, .projections, -1);
+  REFUSED(bad[0].primitives[0], .size[1], 0);
+  REFUSED(bad[0].primitives[0], .exponents[0], 0);
+  REFUSED(bad[0].primitives[0], .exponents[1], 2.1);
+  REFUSED(bad[0].primitives[1], .exponents[1], NAN);
+  REFUSED(bad[1].primitives[1], .quaternion[0], 3);
+  REFUSED(bad[1].primitives[1], .kind, 9);
+  REFUSED(bad[1].s, .tau, 0);
+  REFUSED(bad[1].s, .primitive_count, 0);
+  REFUSED(bad[0], .vertices[4], INFINITY);
+  REFUSED(bad[0], .edges[4], VERTICES);
+  REFUSED(bad[0], .edges[4], bad[0].edges[5]);
+#undef REFUSED
+  double poses[14];
+  memcpy(poses, at_rest, sizeof poses);
+  abut_manifold_options o = soft_options();
+  CHECK_STATUS(abut_manifold_create(&h[0].s, &h[1].s, &o, &m), ABUT_OK);
+  abut_contacts none = {0};
+  poses[10] = 2;
+  CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_ERROR_ARGUMENT);
+  poses[10] = NAN;
+  CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_ERROR_ARGUMENT);
+  poses[10] = 1;
+  CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_OK);
+  CHECK_STATUS(abut_manifold_contacts(m, 0, NULL, &none), ABUT_OK);
+  CHECK_STATUS(abut_manifold_contacts(m, -1, poses, &none), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(abut_manifold_contacts(NULL, 1, poses, &none), ABUT_ERROR_ARGUMENT);
+  abut_manifold_destroy(m);
+  abut_manifold_destroy(NULL);
 }

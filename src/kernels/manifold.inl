@@ -15,6 +15,7 @@
 #include "sdf.inl"
 
 enum { SLOTS = 32 };
+#define MANIFOLD_POINT 1e-20 /* distances below have no direction: what is divided by them is 0 */
 
 FN real load(const elem *a, int i) { return *(const real *)(a + i); }
 FN void store(elem *a, int i, real x) { *(real *)(a + i) = x; }
@@ -610,7 +611,7 @@ FN void judge_side_vjp(const manifold_params *p, const judged *j, int second, co
     vec3 gnbar = axpy(gg, n, scale(g_, g.normal));
     gn = scale(gg, nbar);
     gdelta = scale(inv, axpy(-dot(nbar, gnbar), nbar, gnbar));
-    gdelta = axpy(sign * g.distance * g_ * inverse(rmax(d, splat(ELEM_TINY))), delta, gdelta);
+    gdelta = axpy(sign * g.distance * g_ * inverse(rmax(d, splat(K(MANIFOLD_POINT)))), delta, gdelta);
   } else {
     gn = axpy(sign * g.distance, delta, g.normal);
     gdelta = scale(sign * g.distance, n);
@@ -830,7 +831,7 @@ static void cross_edges_vjp(const manifold_params *p, manifold_work *w) {
   ITEMS(i, n) {
     vec3 r = load_vec(q->r, q->n, i), t1 = load_vec(q->t1, q->n, i), t2 = load_vec(q->t2, q->n, i);
     vec3 delta = sub(load_vec(q->p1, q->n, i), load_vec(q->p2, q->n, i));
-    real gd = load(q->g_d, i) * inverse(rmax(load(q->d, i), splat(ELEM_TINY)));
+    real gd = load(q->g_d, i) * inverse(rmax(load(q->d, i), splat(K(MANIFOLD_POINT))));
     vec3 g1 = axpy(gd, delta, load_vec(q->g_p1, q->n, i)), g2 = axpy(-gd, delta, load_vec(q->g_p2, q->n, i));
     vec3 gr = vec_zero(), gt1 = vec_zero(), gt2 = vec_zero();
     edges_witness g = {dot(g1, t1), dot(g2, t2), load(q->g_colliding, i)};

@@ -73,6 +73,16 @@ FN vec3 direction_vjp(vec3 a, vec3 n, vec3 g) {
   return scale(inverse_root(rmax(dot(a, a), splat(ELEM_TINY))), axpy(-dot(n, g), n, g));
 }
 
+/* Scaled lengths below the first are at a primitive's centre; ratios are at least the second, so that their
+ * inverses do not overflow. */
+#if ABUT_REAL == 64
+#define SDF_CENTER 1e-100
+#define SDF_FLOOR 1e-250
+#else
+#define SDF_CENTER 1e-15
+#define SDF_FLOOR 1e-30
+#endif
+
 /* ------------------------------------------------------------------------------------------ the p-norm */
 
 /* m = (s^p + t^p)^(1/p), s, t >= 0, with dm/ds = (s/m)^(p-1), dm/dt = (t/m)^(p-1): the larger of the two is
@@ -85,7 +95,7 @@ typedef struct pnorm {
 
 FN pnorm pnorm_at(real s, real t, elem p, elem inv_p, int doublings, elem floor, int logs) {
   pnorm m;
-  real large = rmax(rmax(s, t), splat(ELEM_TINY));
+  real large = rmax(rmax(s, t), splat(K(SDF_CENTER * 1e-10)));
   real ratio = rmax(rmin(s, t) * inverse(large), splat(floor));
   real power = ratio, root_;
   m.log_ratio = m.log_sum = zero();
@@ -143,13 +153,6 @@ typedef struct superquadric {
   mask center;
 } superquadric;
 
-#if ABUT_REAL == 64
-#define SDF_CENTER 1e-100
-#define SDF_FLOOR 1e-250
-#else
-#define SDF_CENTER 1e-15
-#define SDF_FLOOR 1e-30
-#endif
 #define SDF_FLOOR_VJP                                                                                        \
   1e-7 /* curvature on the axes is infinite for exponents above 1: here that of 1e-7 beside them */
 
