@@ -61,7 +61,7 @@ abut_status abut_query_edges(int64_t count, const abut_edges_query *queries, abu
     const abut_edges_query *q = &queries[i];
     double unit = unit_of(q), square = q->relative ? 1 : unit * unit;
     edges_block block = {
-        .soft = {q->w_reg / square, q->tau_clip, q->tau_min / square, q->tau_comp, q->relative}};
+        .soft = {q->w_reg / square, q->tau_clip, q->tau_min / square, q->tau_comp, q->relative}, .packs = 1};
     char *at = (char *)memory;
     size_t row = (size_t)k->lanes * (size_t)k->elem_size;
     for (int c = 0; c < 3; c++)

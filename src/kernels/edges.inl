@@ -45,6 +45,20 @@ typedef struct edges_witness {
   real alpha1, alpha2, colliding;
 } edges_witness;
 
+/* The softness in the kernels' real type. */
+typedef struct edge_soft {
+  int32_t relative;
+  elem w_reg, minimum, clip, inv_clip, inv_compare;
+  real clip_across, compare_across; /* e^(-1/tau) */
+} edge_soft;
+FN edge_soft edge_soft_of(const edge_softness *from) {
+  edge_soft s = {from->relative,    K(from->regularisation), K(from->minimum), K(from->clip),
+                 K(1 / from->clip), K(1 / from->compare),    zero(),           zero()};
+  s.clip_across = exponential(splat(-s.inv_clip));
+  s.compare_across = exponential(splat(-s.inv_compare));
+  return s;
+}
+
 typedef struct edges_terms {
   real a, b, d, e, f;                   /* t1.t1, t2.t2, t1.t2, r.t1, r.t2 */
   real size, w, inv_min;                /* (a+b)/2 or 1, regularisation, 1/tau of the minimum */
@@ -60,9 +74,9 @@ typedef struct edges_terms {
 
 #define EDGES_FAR K(1e6) /* minima so far outside the box collide with weight 0 exactly */
 
-FN edges_terms edges_terms_at(const edge_softness *soft, vec3 r, vec3 t1, vec3 t2) {
+FN edges_terms edges_terms_at(const edge_soft *soft, vec3 r, vec3 t1, vec3 t2) {
   edges_terms k;
-  elem half = K(0.5), inv_clip = K(1 / soft->clip), inv_compare = K(1 / soft->compare);
+  elem half = K(0.5);
   k.a = dot(t1, t1);
   k.b = dot(t2, t2);
   k.d = dot(t1, t2);
@@ -70,8 +84,8 @@ FN edges_terms edges_terms_at(const edge_softness *soft, vec3 r, vec3 t1, vec3 t
   k.f = dot(r, t2);
   k.size = splat(1);
   if (soft->relative) k.size = (k.a + k.b) * half;
-  k.w = k.size * K(soft->regularisation);
-  k.inv_min = inverse(rmax(k.size * K(soft->minimum), splat(ELEM_TINY)));
+  k.w = k.size * soft->w_reg;
+  k.inv_min = inverse(rmax(k.size * soft->minimum, splat(ELEM_TINY)));
   k.q11 = k.a + k.w;
   k.q22 = k.b + k.w;
   k.q12 = -k.d;
@@ -89,9 +103,8 @@ FN edges_terms edges_terms_at(const edge_softness *soft, vec3 r, vec3 t1, vec3 t
   real n2 = k.w * (half * (k.a + k.d) + k.f + half * k.w) + dot(k.cross12, k.r1);
   k.free1 = rmin(rmax(n1 * k.inv_det, splat(-EDGES_FAR)), splat(EDGES_FAR));
   k.free2 = rmin(rmax(n2 * k.inv_det, splat(-EDGES_FAR)), splat(EDGES_FAR));
-  real compare_across = exponential(splat(-inv_compare)), clip_across = exponential(splat(-inv_clip));
-  k.in1 = soft_ends_at(k.free1, inv_compare, compare_across);
-  k.in2 = soft_ends_at(k.free2, inv_compare, compare_across);
+  k.in1 = soft_ends_at(k.free1, soft->inv_compare, soft->compare_across);
+  k.in2 = soft_ends_at(k.free2, soft->inv_compare, soft->compare_across);
   k.within1 = soft_within(k.free1, k.in1);
   k.within2 = soft_within(k.free2, k.in2);
   k.y[0] = (k.d - k.c2) * k.i22;
@@ -100,8 +113,8 @@ FN edges_terms edges_terms_at(const edge_softness *soft, vec3 r, vec3 t1, vec3 t
   k.y[3] = -k.c1 * k.i11;
   for (int i = 0; i < 4; i++) {
     k.y[i] = rmin(rmax(k.y[i], splat(-EDGES_FAR)), splat(EDGES_FAR));
-    k.ends[i] = soft_ends_at(k.y[i], inv_clip, clip_across);
-    k.x[i] = soft_clip(k.y[i], k.ends[i], K(soft->clip));
+    k.ends[i] = soft_ends_at(k.y[i], soft->inv_clip, soft->clip_across);
+    k.x[i] = soft_clip(k.y[i], k.ends[i], soft->clip);
   }
   real m1 = k.x[0], m0 = k.x[1], n1_ = k.x[2], n0 = k.x[3];
   k.cost[0] = half * k.q11 + k.c1 + m1 * (half * k.q22 * m1 + k.q12 + k.c2);
@@ -122,7 +135,7 @@ FN edges_terms edges_terms_at(const edge_softness *soft, vec3 r, vec3 t1, vec3 t
   k.side2 = k.weight[2] + k.weight[0] * k.x[0] + k.weight[1] * k.x[1];
   return k;
 }
-FN edges_witness edges_closest(const edge_softness *soft, vec3 r, vec3 t1, vec3 t2) {
+FN edges_witness edges_closest(const edge_soft *soft, vec3 r, vec3 t1, vec3 t2) {
   edges_terms k = edges_terms_at(soft, r, t1, t2);
   edges_witness w;
   w.colliding = k.within1 * k.within2;
@@ -131,13 +144,13 @@ FN edges_witness edges_closest(const edge_softness *soft, vec3 r, vec3 t1, vec3 
   return w;
 }
 /* Cotangents of r, t1, t2 from those of the witness. */
-FN void edges_closest_vjp(const edge_softness *soft, vec3 r, vec3 t1, vec3 t2, edges_witness g, vec3 *gr,
+FN void edges_closest_vjp(const edge_soft *soft, vec3 r, vec3 t1, vec3 t2, edges_witness g, vec3 *gr,
                           vec3 *gt1, vec3 *gt2) {
   edges_terms k = edges_terms_at(soft, r, t1, t2);
-  elem half = K(0.5), inv_compare = K(1 / soft->compare);
+  elem half = K(0.5);
   real colliding = k.within1 * k.within2, rest = splat(1) - colliding;
   real gcolliding = g.colliding + g.alpha1 * (k.free1 - k.side1) + g.alpha2 * (k.free2 - k.side2);
-  gcolliding = gcolliding * colliding * inv_compare;
+  gcolliding = gcolliding * colliding * soft->inv_compare;
   real gfree1 = colliding * g.alpha1 + gcolliding * soft_within_slope(k.free1, k.in1);
   real gfree2 = colliding * g.alpha2 + gcolliding * soft_within_slope(k.free2, k.in2);
   real gside1 = rest * g.alpha1, gside2 = rest * g.alpha2;
@@ -180,8 +193,7 @@ FN void edges_closest_vjp(const edge_softness *soft, vec3 r, vec3 t1, vec3 t2, e
   real gw = gn1 * (half * (k.b + k.d) - k.e + k.w) + gn2 * (half * (k.a + k.d) + k.f + k.w) +
             gdet * (k.a + k.b + K(2) * k.w) + gq11 + gq22 - half * (gc1 + gc2);
   if (soft->relative) {
-    real gsize =
-        gw * K(soft->regularisation) - ginv_min * k.inv_min * inverse(rmax(k.size, splat(ELEM_TINY)));
+    real gsize = gw * soft->w_reg - ginv_min * k.inv_min * inverse(rmax(k.size, splat(ELEM_TINY)));
     ga = ga + half * gsize;
     gb = gb + half * gsize;
   }
@@ -193,9 +205,12 @@ FN void edges_closest_vjp(const edge_softness *soft, vec3 r, vec3 t1, vec3 t2, e
 }
 
 KERNEL void query_edges(edges_block *q) {
-  edges_witness w = edges_closest(&q->soft, get_vec((const real *)q->r), get_vec((const real *)q->t1),
-                                  get_vec((const real *)q->t2));
-  AT((real *)q->alpha1, 0) = w.alpha1;
-  AT((real *)q->alpha2, 0) = w.alpha2;
-  AT((real *)q->colliding, 0) = w.colliding;
+  edge_soft soft = edge_soft_of(&q->soft);
+  const real *r = (const real *)q->r, *t1 = (const real *)q->t1, *t2 = (const real *)q->t2;
+  for (int i = 0; i < q->packs; i++) {
+    edges_witness w = edges_closest(&soft, get_vec(r + 3 * i), get_vec(t1 + 3 * i), get_vec(t2 + 3 * i));
+    ((real *)q->alpha1)[i] = w.alpha1;
+    ((real *)q->alpha2)[i] = w.alpha2;
+    ((real *)q->colliding)[i] = w.colliding;
+  }
 }

@@ -35,13 +35,14 @@ typedef struct edge_softness {
 /* Single queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
 typedef struct edges_block {
   edge_softness soft;
+  int32_t packs;           /* of LANES: arrays are [packs][..][LANES] */
   const void *r, *t1, *t2; /* [3] each */
   void *alpha1, *alpha2, *colliding;
 } edges_block;
 typedef struct distance_block {
   const sdf_view *surface;
   const void *x;                 /* [3] */
-  void *phi, *normal, *gradient; /* [1], [3], [3] */
+  void *phi, *normal, *gradient; /* [1], [3], [3] or NULL */
   void *scratch;                 /* [4 num] */
   int32_t *kept;                 /* [num] */
 } distance_block;

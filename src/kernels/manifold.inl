@@ -477,10 +477,11 @@ static void pair_up(const manifold_params *p, manifold_work *w) {
 }
 static void cross_edges(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
+  edge_soft soft = edge_soft_of(&p->edges);
   ITEMS(i, manifold_group(p, 2)) {
     vec3 start1 = load_vec(q->p1, q->n, i), start2 = load_vec(q->p2, q->n, i), r = sub(start1, start2);
     vec3 t1 = load_vec(q->t1, q->n, i), t2 = load_vec(q->t2, q->n, i);
-    edges_witness e = edges_closest(&p->edges, r, t1, t2);
+    edges_witness e = edges_closest(&soft, r, t1, t2);
     store_vec(q->r, q->n, i, r);
     store(q->alpha1, i, e.alpha1);
     store(q->alpha2, i, e.alpha2);
@@ -827,6 +828,7 @@ static void judge_vjp(const manifold_params *p, const manifold_pose *pose, manif
 
 static void cross_edges_vjp(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
+  edge_soft soft = edge_soft_of(&p->edges);
   int n = manifold_group(p, 2);
   ITEMS(i, n) {
     vec3 r = load_vec(q->r, q->n, i), t1 = load_vec(q->t1, q->n, i), t2 = load_vec(q->t2, q->n, i);
@@ -838,7 +840,7 @@ static void cross_edges_vjp(const manifold_params *p, manifold_work *w) {
     if (!vec_zero_everywhere(
             vec_max(vec(rabs(g.alpha1), rabs(g.alpha2), rabs(g.colliding)),
                     vec_max(vec(max_abs(g1), zero(), zero()), vec(max_abs(g2), zero(), zero())))))
-      edges_closest_vjp(&p->edges, r, t1, t2, g, &gr, &gt1, &gt2);
+      edges_closest_vjp(&soft, r, t1, t2, g, &gr, &gt1, &gt2);
     mask there = exists(i, n);
     store_vec(q->g_start1, q->n, i, vec_sel(there, add(g1, gr), vec_zero()));
     store_vec(q->g_along1, q->n, i, vec_sel(there, axpy(load(q->alpha1, i), g1, gt1), vec_zero()));

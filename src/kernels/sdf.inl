@@ -108,12 +108,14 @@ FN pnorm pnorm_at(real s, real t, elem p, elem inv_p, int doublings, elem floor,
       m.log_sum = logarithm(splat(1) + power);
     }
   } else {
-    m.log_ratio = logarithm(ratio);
-    power = exponential(m.log_ratio * p);
-    m.log_sum = logarithm(splat(1) + power);
-    root_ = exponential(m.log_sum * inv_p);
+    real log_ratio = logarithm2(ratio);
+    power = exponential2(log_ratio * p);
+    real log_sum = logarithm2(splat(1) + power);
+    root_ = exponential2(log_sum * inv_p);
+    m.log_ratio = log_ratio * K(0.69314718055994530942);
+    m.log_sum = log_sum * K(0.69314718055994530942);
   }
-  real of_large = root_ * inverse(splat(1) + power), of_small = power * inverse(ratio) * of_large;
+  real inv = root_ * inverse(ratio + ratio * power), of_large = inv * ratio, of_small = inv * power;
   mask s_larger = ge(s, t);
   m.value = large * root_;
   m.ds = sel(s_larger, of_large, of_small);
@@ -340,6 +342,15 @@ FN vec3 primitive_vjp(const sdf_view *s, const sdf_primitive *q, vec3 x, sdf_val
   return gx;
 }
 
+/* No more than phi outside: the distance from the box around a superquadric; far below it inside. */
+FN real superquadric_below(const sdf_primitive *q, vec3 x) {
+  vec3 d = elem_mat_tvec(q->rotation, sub(x, elem_vec(q->center)));
+  vec3 over =
+      vec_max(vec(rabs(d.x) - q->size[0], rabs(d.y) - q->size[1], rabs(d.z) - q->size[2]), vec_zero());
+  real square = dot(over, over);
+  return sel(gt(square, zero()), square * inverse_root(square + ELEM_TINY), splat(-ELEM_HUGE));
+}
+
 /* phi = -tau ln sum exp(-phi_l/tau) over primitives first .. first+num-1, normal the weighted mean of theirs.
  * kept: those that matter to some lane; rows: [4] each, phi and normal; weight of row k at weights[k]. */
 enum { SDF_SCRATCH = 5 };
@@ -368,7 +379,12 @@ KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, real *
       matters = lt(sel(lt(over, zero()), over, over * all[i].slope), upper + margin);
       if (!any(matters)) continue;
     }
+    if (num > 1 && all[i].kind == SDF_SUPERQUADRIC) {
+      matters = mask_and(matters, lt(superquadric_below(&all[i], x), upper + margin));
+      if (!any(matters)) continue;
+    }
     sdf_value v = primitive_at(s, &all[i], x);
+    upper = sel(matters, rmin(upper, v.phi), upper);
     real *row = rows + SDF_SCRATCH * u.num;
     row[0] = sel(matters, v.phi, splat(ELEM_HUGE));
     row[1] = v.normal.x;
@@ -468,5 +484,5 @@ KERNEL void query_distance(distance_block *q) {
   sdf_value v = sdf_at(q->surface, x, w);
   AT((real *)q->phi, 0) = v.phi;
   put_vec((real *)q->normal, v.normal);
-  put_vec((real *)q->gradient, sdf_vjp(q->surface, x, splat(1), vec_zero(), w, 0));
+  if (q->gradient) put_vec((real *)q->gradient, sdf_vjp(q->surface, x, splat(1), vec_zero(), w, 0));
 }

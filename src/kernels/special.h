@@ -14,7 +14,7 @@ typedef int64_t elem_integer;
 #else
 #define FRACTION_BITS 23
 #define INTEGER_MAGIC K(12582912.0)
-#define EXPONENTIAL_LOW K(-80)
+#define EXPONENTIAL_LOW K(-40)
 #define EXPONENTIAL_HIGH K(80)
 typedef uint32_t elem_bits;
 typedef int32_t elem_integer;
@@ -97,6 +97,59 @@ FN real logarithm(real x) {
   p = p * z + K(2.0 / 5);
   p = p * z + K(2.0 / 3);
   return high + (low + (s * z * p + K(2) * s));
+}
+
+/* Powers of ratios: r^p for r in (0, 1], p >= 1, with its logarithm to base 2, and (1 + x)^q for x in [0, 1],
+ * q in [0, 1]. Their arguments lie where the reductions are short; relative errors grow as |ln| of the
+ * result. */
+FN real logarithm2(real x) {
+  real_bits bits = bits_of(x);
+  real_bits n_bits =
+      (real_bits)((real_integer)(bits - bits_of(splat(K(0.70710678118654752440)))) >> FRACTION_BITS);
+  real m = from_bits(bits - (n_bits << FRACTION_BITS));
+  real n = from_bits(n_bits + bits_of(splat(INTEGER_MAGIC))) - INTEGER_MAGIC;
+  real s = (m - K(1)) * inverse(m + K(1)), z = s * s;
+#if ABUT_REAL == 64
+  real p = splat(K(2.88539008177792681 / 21));
+  p = p * z + K(2.88539008177792681 / 19);
+  p = p * z + K(2.88539008177792681 / 17);
+  p = p * z + K(2.88539008177792681 / 15);
+  p = p * z + K(2.88539008177792681 / 13);
+  p = p * z + K(2.88539008177792681 / 11);
+  p = p * z + K(2.88539008177792681 / 9);
+#else
+  real p = splat(K(2.88539008177792681 / 9));
+#endif
+  p = p * z + K(2.88539008177792681 / 7);
+  p = p * z + K(2.88539008177792681 / 5);
+  p = p * z + K(2.88539008177792681 / 3);
+  p = p * z + K(2.88539008177792681);
+  return p * s + n;
+}
+/* 2^x, x <= 1; 0 far below */
+FN real exponential2(real x) {
+  const elem least = EXPONENTIAL_LOW * K(1.4426950408889634074);
+  mask low = lt(x, splat(least));
+  x = rmax(x, splat(least));
+  real shifted = x + INTEGER_MAGIC, r = x - (shifted - INTEGER_MAGIC);
+#if ABUT_REAL == 64
+  real p = splat(K(2.5678435993488206e-11));
+  p = p * r + K(4.4455382718708116e-10);
+  p = p * r + K(7.0549116208011234e-09);
+  p = p * r + K(1.0178086009239699e-07);
+  p = p * r + K(1.3215486790144309e-06);
+  p = p * r + K(1.5252733804059840e-05);
+  p = p * r + K(1.5403530393381608e-04);
+#else
+  real p = splat(K(1.5403530393381608e-04));
+#endif
+  p = p * r + K(1.3333558146428443e-03);
+  p = p * r + K(9.6181291076284769e-03);
+  p = p * r + K(5.5504108664821580e-02);
+  p = p * r + K(2.4022650695910072e-01);
+  p = p * r + K(6.9314718055994531e-01);
+  p = p * r + K(1);
+  return sel(low, zero(), from_bits(bits_of(p) + (bits_of(shifted) << FRACTION_BITS)));
 }
 
 /* 1/(1 + e^(-x)) */
