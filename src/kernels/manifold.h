@@ -43,8 +43,8 @@ typedef struct distance_block {
   const sdf_view *surface;
   const void *x;                 /* [3] */
   void *phi, *normal, *gradient; /* [1], [3], [3] or NULL */
-  void *scratch;                 /* [4 num] */
-  int32_t *kept;                 /* [num] */
+  void *scratch;                 /* [5 num + 8] */
+  int32_t *kept;                 /* [2 num + 2] */
 } distance_block;
 
 /* One surface of a manifold. */
@@ -86,7 +86,7 @@ typedef struct manifold_job {
   double out_force[3], out_torque[3]; /* of moving all results as one */
   void *vertex_bar[2];                /* [3][padded nvertex], written; or NULL */
   void *parameter_bar[2];             /* [num][11][32], added to; or NULL */
-  int32_t evaluated;                  /* pairs of edges whose distances were looked at */
+  int32_t listed, judged;             /* pairs of edges whose distances, and whose normals were looked at */
 } manifold_job;
 
 /* The kernels of one instance. */

@@ -80,10 +80,23 @@ static double sum_slots(const elem *sums) {
 
 /* ------------------------------------------------------------------------------------ what is in memory */
 
+/* Traces of evaluations, pack by pack. */
+typedef struct trace_list {
+  real *values;
+  int32_t *lists;
+  int stride; /* of lists */
+} trace_list;
+FN sdf_trace trace_at(const trace_list *t, int i) {
+  int pack = i / ABUT_LANES;
+  sdf_trace trace = {t->values + 2 * SDF_TRACE * pack, t->lists + (int64_t)t->stride * pack};
+  return trace;
+}
+
 /* One surface: v in this surface's frame, of the vertices as they are selected. */
 typedef struct side_work {
   int n, k, ne, ke;                   /* padded */
   elem *phi, *normal;                 /* all vertices: of the other's distance, frame 0 */
+  trace_list trace, v_trace;          /* of all vertices; of selected ones, where they are mixed */
   elem *edge_phi;                     /* all edges: mean of their ends */
   int32_t *vertex_order, *edge_order; /* deepest first, the selected ones and what select needs */
   elem *vertex_gate, *edge_gate;      /* [k], [ke] */
@@ -98,11 +111,15 @@ typedef struct side_work {
 /* Pairs of edges. */
 typedef struct pair_work {
   int n; /* padded */
-  elem *r, *t1, *t2, *alpha1, *alpha2, *colliding, *p1, *p2, *d, *near1, *near2, *gate, *n1, *n2, *f1, *f2;
+  elem *r, *t1, *t2, *alpha1, *alpha2, *colliding, *p1, *p2, *d, *near1, *near2, *gate;
+  elem *x1, *x2, *f1, *f2,
+      *worth;         /* of those in `list`: points on their own surfaces, distances to the others */
+  elem *n1, *n2;      /* of those in `judged`: normals there */
   elem *row, *column; /* [padded ke] */
-  int32_t *list, num;
-  elem *g_p1, *g_p2, *g_colliding, *g_near1, *g_near2, *g_gate, *g_d, *g_start1, *g_along1, *g_start2,
-      *g_along2;
+  int32_t *list, *judged, num, num_judged;
+  trace_list f1_trace, f2_trace, n1_trace, n2_trace; /* by place in the lists */
+  elem *g_x1, *g_x2, *g_f1, *g_f2, *g_p1, *g_p2, *g_colliding, *g_near1, *g_near2, *g_gate, *g_d, *g_start1,
+      *g_along1, *g_start2, *g_along2;
 } pair_work;
 
 typedef struct manifold_work {
@@ -110,6 +127,7 @@ typedef struct manifold_work {
   pair_work pair;
   elem *sums; /* force, torque, out_force, out_torque: [12][SLOTS] */
   sdf_scratch sdf;
+  trace_list path;  /* of one evaluation on the way */
   elem *parameters; /* lanes' sums of one evaluation */
 } manifold_work;
 
@@ -127,12 +145,22 @@ static int32_t *carve_int(carver *c, int64_t n) {
                           (n * (int64_t)sizeof(int32_t) + (int64_t)sizeof(elem) - 1) / (int64_t)sizeof(elem));
 }
 
+static trace_list carve_traces(carver *c, int64_t n, int primitives) {
+  int64_t packs = (n + ABUT_LANES - 1) / ABUT_LANES;
+  trace_list t;
+  t.stride = primitives + 2;
+  t.values = (real *)carve(c, packs * 2 * SDF_TRACE * ABUT_LANES);
+  t.lists = carve_int(c, packs * t.stride);
+  return t;
+}
 static void carve_side(carver *c, const manifold_params *p, int which, side_work *s) {
   const manifold_surface *m = &p->surface[which];
   int64_t n = s->n = manifold_pad(m->nvertex), k = s->k = manifold_pad(m->kvertex);
   int64_t ne = s->ne = manifold_pad(m->nedge), ke = s->ke = manifold_pad(m->kedge);
   s->phi = carve(c, n);
   s->normal = carve(c, 3 * n);
+  s->trace = carve_traces(c, n, p->surface[!which].sdf.num);
+  s->v_trace = carve_traces(c, p->softsort ? k : 0, p->surface[!which].sdf.num);
   s->edge_phi = carve(c, ne);
   s->vertex_order = carve_int(c, n);
   s->edge_order = carve_int(c, ne);
@@ -164,12 +192,20 @@ static int64_t manifold_carve(const manifold_params *p, manifold_work *w, elem *
   pair_work *q = &w->pair;
   for (int i = 0; i < 2; i++) carve_side(&c, p, i, &w->side[i]);
   int64_t n = q->n = manifold_pad(manifold_group(p, 2));
-  elem **one[] = {&q->alpha1, &q->alpha2, &q->colliding, &q->d,       &q->near1,  &q->near2, &q->gate,
-                  &q->f1,     &q->f2,     &q->g_near1,   &q->g_near2, &q->g_gate, &q->g_d,   &q->g_colliding};
-  elem **three[] = {&q->r,    &q->t1,   &q->t2,       &q->p1,       &q->p2,       &q->n1,      &q->n2,
-                    &q->g_p1, &q->g_p2, &q->g_start1, &q->g_along1, &q->g_start2, &q->g_along2};
+  elem **one[] = {&q->alpha1, &q->alpha2, &q->colliding,   &q->d,       &q->near1,  &q->near2,
+                  &q->gate,   &q->f1,     &q->f2,          &q->worth,   &q->g_f1,   &q->g_f2,
+                  &q->g_d,    &q->g_gate, &q->g_colliding, &q->g_near1, &q->g_near2};
+  elem **three[] = {&q->r,    &q->t1,       &q->t2,       &q->p1,       &q->p2,      &q->x1,
+                    &q->x2,   &q->n1,       &q->n2,       &q->g_x1,     &q->g_x2,    &q->g_p1,
+                    &q->g_p2, &q->g_start1, &q->g_along1, &q->g_start2, &q->g_along2};
   for (int i = 0; i < (int)(sizeof one / sizeof *one); i++) *one[i] = carve(&c, n);
   for (int i = 0; i < (int)(sizeof three / sizeof *three); i++) *three[i] = carve(&c, 3 * n);
+  q->f1_trace = carve_traces(&c, n, p->surface[1].sdf.num);
+  q->f2_trace = carve_traces(&c, n, p->surface[0].sdf.num);
+  q->n1_trace = carve_traces(&c, n, p->surface[0].sdf.num);
+  q->n2_trace = carve_traces(&c, n, p->surface[1].sdf.num);
+  w->path = carve_traces(&c, ABUT_LANES, (int)num);
+  q->judged = carve_int(&c, n);
   q->row = carve(&c, w->side[0].ke);
   q->column = carve(&c, w->side[1].ke);
   q->list = carve_int(&c, n);
@@ -199,19 +235,18 @@ static manifold_pose manifold_pose_of(const manifold_job *job) {
   return p;
 }
 /* Distance and normal of surface `which` at x, both in frame 0. */
-FN sdf_value surface_at(const manifold_params *p, int which, const manifold_pose *pose, vec3 x,
-                        sdf_scratch w) {
+FN sdf_value surface_at(const manifold_params *p, int which, const manifold_pose *pose, vec3 x, sdf_scratch w,
+                        sdf_trace trace) {
   const sdf_view *s = &p->surface[which].sdf;
-  if (!which) return sdf_at(s, x, w);
-  sdf_value v = sdf_at(s, mat_tvec(pose->r, sub(x, pose->t)), w);
+  if (!which) return sdf_at(s, x, w, trace);
+  sdf_value v = sdf_at(s, mat_tvec(pose->r, sub(x, pose->t)), w, trace);
   v.normal = mat_vec(pose->r, v.normal);
   return v;
 }
 
 /* What reverse passes add to, for items i .. */
 typedef struct manifold_bars {
-  elem *sums; /* [12][SLOTS] */
-  sdf_scratch sdf;
+  elem *sums;       /* [12][SLOTS] */
   real *parameters; /* of one evaluation; NULL where nobody asks */
   elem *parameter_bar[2];
 } manifold_bars;
@@ -226,17 +261,16 @@ static void keep_parameters(manifold_bars *bars, int which, int num, int i) {
 /* Cotangent of x; those of the pose and the primitives are added to the sums. normal: as surface_at gave it.
  */
 KERNEL vec3 surface_vjp(const manifold_params *p, int which, const manifold_pose *pose, vec3 x, vec3 normal,
-                        real gphi, vec3 gn, manifold_bars *bars, int i) {
+                        real gphi, vec3 gn, sdf_trace trace, manifold_bars *bars, int i) {
   const sdf_view *s = &p->surface[which].sdf;
   real *parameters = bars->parameter_bar[which] ? bars->parameters : 0;
   if (all_zero(gphi) && vec_zero_everywhere(gn)) return vec_zero();
   vec3 gx;
   if (!which) {
-    gx = sdf_vjp(s, x, gphi, gn, bars->sdf, parameters);
+    gx = sdf_vjp(s, x, gphi, gn, trace, parameters);
   } else {
     vec3 d = sub(x, pose->t);
-    gx = mat_vec(pose->r,
-                 sdf_vjp(s, mat_tvec(pose->r, d), gphi, mat_tvec(pose->r, gn), bars->sdf, parameters));
+    gx = mat_vec(pose->r, sdf_vjp(s, mat_tvec(pose->r, d), gphi, mat_tvec(pose->r, gn), trace, parameters));
     add_slots_vec(bars->sums, i, scale(splat(-1), gx));
     add_slots_vec(bars->sums + 3 * SLOTS, i, sub(cross(normal, gn), cross(d, gx)));
   }
@@ -258,7 +292,7 @@ static void place(const manifold_params *p, int which, const manifold_pose *pose
   const elem *vertices = (const elem *)m->vertices;
   ITEMS(i, m->nvertex) {
     vec3 x = vertex_at(p, which, pose, load_vec(vertices, s->n, i));
-    sdf_value v = surface_at(p, !which, pose, x, w->sdf);
+    sdf_value v = surface_at(p, !which, pose, x, w->sdf, trace_at(&s->trace, i));
     store(s->phi, i, v.phi);
     store_vec(s->normal, s->n, i, v.normal);
   }
@@ -381,7 +415,8 @@ static void select_vertices(const manifold_params *p, int which, const manifold_
   for (int j = k; j < s->k; j++)
     for (int c = 0; c < 3; c++) s->v[c * s->k + j] = s->v[c * s->k + k - 1];
   ITEMS(i, k) {
-    sdf_value v = surface_at(p, !which, pose, vertex_at(p, which, pose, load_vec(s->v, s->k, i)), w->sdf);
+    sdf_value v = surface_at(p, !which, pose, vertex_at(p, which, pose, load_vec(s->v, s->k, i)), w->sdf,
+                             trace_at(&s->v_trace, i));
     store(s->v_phi, i, v.phi);
     store_vec(s->v_normal, s->k, i, v.normal);
     store(s->vertex_gate, i, splat(1));
@@ -432,25 +467,23 @@ static void select_edges(const manifold_params *p, int which, const manifold_pos
 /* ---------------------------------------------------------------------------------------------- cross */
 
 /* x moved onto the surface `which` by a fixed number of steps along its normal. */
-FN vec3 project(const manifold_params *p, int which, const manifold_pose *pose, vec3 x, sdf_scratch w) {
+FN vec3 project(const manifold_params *p, int which, const manifold_pose *pose, vec3 x,
+                const manifold_work *w) {
   for (int i = 0; i < p->projections; i++) {
-    sdf_value v = surface_at(p, which, pose, x, w);
+    sdf_value v = surface_at(p, which, pose, x, w->sdf, trace_at(&w->path, 0));
     x = axpy(-v.phi, v.normal, x);
   }
   return x;
 }
 KERNEL vec3 project_vjp(const manifold_params *p, int which, const manifold_pose *pose, vec3 x, vec3 g,
-                        manifold_bars *bars, int i, int steps) {
+                        const manifold_work *w, manifold_bars *bars, int i, int steps) {
   if (steps == 0) return g;
-  sdf_value v = surface_at(p, which, pose, x, bars->sdf);
-  vec3 after = project_vjp(p, which, pose, axpy(-v.phi, v.normal, x), g, bars, i, steps - 1);
-  return add(after,
-             surface_vjp(p, which, pose, x, v.normal, -dot(v.normal, after), scale(-v.phi, after), bars, i));
-}
-
-/* Edge j of a surface, the same for all lanes. */
-FN vec3 edge_vec(const elem *a, int ke, int j) {
-  return vec(splat(a[j]), splat(a[ke + j]), splat(a[2 * ke + j]));
+  sdf_value v = surface_at(p, which, pose, x, w->sdf, trace_at(&w->path, 0));
+  vec3 after = project_vjp(p, which, pose, axpy(-v.phi, v.normal, x), g, w, bars, i, steps - 1);
+  if (steps > 1)
+    surface_at(p, which, pose, x, w->sdf, trace_at(&w->path, 0)); /* the trace of this step again */
+  return add(after, surface_vjp(p, which, pose, x, v.normal, -dot(v.normal, after), scale(-v.phi, after),
+                                trace_at(&w->path, 0), bars, i));
 }
 
 /* Copies numbers of edges to their pairs: pair k l has k's of surface 0 and l's of surface 1. */
@@ -597,7 +630,8 @@ FN void judge_side(const manifold_params *p, const judged *j, int second, contac
   }
   real penetrating = logistic((second ? j->f2 : j->f1) * K(-1 / p->tau_penetration));
   real clashing = logistic(dot(j->n1, j->n2) * K(-1 / p->tau_clash));
-  out->activity = cheap * cut_at(cheap, K(p->cutoff)) * penetrating * clashing;
+  real worth = cheap * penetrating;
+  out->activity = worth * cut_at(worth, K(p->cutoff)) * clashing;
 }
 /* Adds the cotangents of what a judged pair is made of. */
 FN void judge_side_vjp(const manifold_params *p, const judged *j, int second, contact_out g, judged *bar) {
@@ -620,10 +654,11 @@ FN void judge_side_vjp(const manifold_params *p, const judged *j, int second, co
   elem inv_pen = K(-1 / p->tau_penetration), inv_clash = K(-1 / p->tau_clash);
   real penetrating = logistic((second ? j->f2 : j->f1) * inv_pen),
        clashing = logistic(dot(j->n1, j->n2) * inv_clash);
-  real cut = cut_at(cheap, K(p->cutoff)), activity = cheap * cut * penetrating * clashing * g.activity;
-  real gclash = activity * (splat(1) - clashing) * inv_clash,
-       gf = activity * (splat(1) - penetrating) * inv_pen;
-  real gcheap = g.activity * penetrating * clashing * (cut + cheap * cut_slope(cheap, K(p->cutoff)));
+  real worth = cheap * penetrating, cut = cut_at(worth, K(p->cutoff)),
+       activity = worth * cut * clashing * g.activity;
+  real gworth = g.activity * clashing * (cut + worth * cut_slope(worth, K(p->cutoff)));
+  real gclash = activity * (splat(1) - clashing) * inv_clash, gcheap = gworth * penetrating;
+  real gf = gworth * worth * (splat(1) - penetrating) * inv_pen;
   bar->n1 = axpy(gclash, j->n2, bar->n1);
   bar->n2 = axpy(gclash, j->n1, bar->n2);
   bar->p1 = add(bar->p1, gdelta);
@@ -666,7 +701,7 @@ static elem *group_at(const manifold_params *p, const void *contacts, int group)
   return at;
 }
 
-/* Pairs whose activity may reach the cut-off, in order. */
+/* Pairs whose activity may reach the cut-off by what is known without looking at surfaces, in order. */
 static void list_pairs(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
   int n = manifold_group(p, 2), columns = p->surface[1].kedge;
@@ -679,16 +714,6 @@ static void list_pairs(const manifold_params *p, manifold_work *w) {
   }
 }
 
-FN judged judged_at(const pair_work *q, int i) {
-  judged j;
-  j.p1 = gather_vec(q->p1, q->n, q->list, i, q->num);
-  j.p2 = gather_vec(q->p2, q->n, q->list, i, q->num);
-  j.colliding = gather(q->colliding, q->list, i, q->num);
-  j.near1 = gather(q->near1, q->list, i, q->num);
-  j.near2 = gather(q->near2, q->list, i, q->num);
-  j.gate = gather(q->gate, q->list, i, q->num);
-  return j;
-}
 /* What is not judged: its closest points, apart by d along the line between them, and not active. */
 static void leave_pairs(const manifold_params *p, const pair_work *q, elem *first, elem *second) {
   ITEMS(i, manifold_group(p, 2)) {
@@ -702,27 +727,62 @@ static void leave_pairs(const manifold_params *p, const pair_work *q, elem *firs
     }
   }
 }
+
+/* How deep the closest points of listed pairs lie in the other surface; those whose activity may reach the
+ * cut-off so are judged. */
+static void penetrate(const manifold_params *p, const manifold_pose *pose, manifold_work *w) {
+  pair_work *q = &w->pair;
+  elem inv_pen = K(-1 / p->tau_penetration), cutoff = K(p->cutoff);
+  ITEMS(i, q->num) {
+    vec3 x1 = project(p, 0, pose, gather_vec(q->p1, q->n, q->list, i, q->num), w);
+    vec3 x2 = project(p, 1, pose, gather_vec(q->p2, q->n, q->list, i, q->num), w);
+    real f1 = surface_at(p, 1, pose, x1, w->sdf, trace_at(&q->f1_trace, i)).phi;
+    real f2 = surface_at(p, 0, pose, x2, w->sdf, trace_at(&q->f2_trace, i)).phi;
+    real worth1 = gather(q->near1, q->list, i, q->num) * logistic(f1 * inv_pen);
+    real worth2 = gather(q->near2, q->list, i, q->num) * logistic(f2 * inv_pen);
+    scatter_vec(q->x1, q->n, q->list, i, q->num, x1);
+    scatter_vec(q->x2, q->n, q->list, i, q->num, x2);
+    scatter(q->f1, q->list, i, q->num, f1);
+    scatter(q->f2, q->list, i, q->num, f2);
+    scatter(q->worth, q->list, i, q->num, rmax(worth1, worth2));
+  }
+  q->num_judged = 0;
+  for (int i = 0; i < q->num; i++) {
+    int pair = q->list[i];
+    if (q->worth[pair] * q->colliding[pair] * q->gate[pair] > cutoff || cutoff == 0)
+      q->judged[q->num_judged++] = pair;
+  }
+}
+
+FN judged judged_at(const pair_work *q, int i) {
+  judged j;
+  const int32_t *list = q->judged;
+  int num = q->num_judged;
+  j.p1 = gather_vec(q->x1, q->n, list, i, num);
+  j.p2 = gather_vec(q->x2, q->n, list, i, num);
+  j.f1 = gather(q->f1, list, i, num);
+  j.f2 = gather(q->f2, list, i, num);
+  j.colliding = gather(q->colliding, list, i, num);
+  j.near1 = gather(q->near1, list, i, num);
+  j.near2 = gather(q->near2, list, i, num);
+  j.gate = gather(q->gate, list, i, num);
+  return j;
+}
 static void judge(const manifold_params *p, const manifold_pose *pose, manifold_work *w, elem *first,
                   elem *second) {
   pair_work *q = &w->pair;
-  if (q->num < manifold_group(p, 2)) leave_pairs(p, q, first, second);
-  ITEMS(i, q->num) {
+  if (q->num_judged < manifold_group(p, 2)) leave_pairs(p, q, first, second);
+  ITEMS(i, q->num_judged) {
     judged j = judged_at(q, i);
-    j.p1 = project(p, 0, pose, j.p1, w->sdf);
-    j.p2 = project(p, 1, pose, j.p2, w->sdf);
-    j.n1 = surface_at(p, 0, pose, j.p1, w->sdf).normal;
-    j.n2 = surface_at(p, 1, pose, j.p2, w->sdf).normal;
-    j.f1 = surface_at(p, 1, pose, j.p1, w->sdf).phi;
-    j.f2 = surface_at(p, 0, pose, j.p2, w->sdf).phi;
+    j.n1 = surface_at(p, 0, pose, j.p1, w->sdf, trace_at(&q->n1_trace, i)).normal;
+    j.n2 = surface_at(p, 1, pose, j.p2, w->sdf, trace_at(&q->n2_trace, i)).normal;
     store_vec(q->n1, q->n, i, j.n1); /* by place in the list */
     store_vec(q->n2, q->n, i, j.n2);
-    store(q->f1, i, j.f1);
-    store(q->f2, i, j.f2);
     contact_out c;
     judge_side(p, &j, 0, &c);
-    put_contact(first, q->n, q->list, i, q->num, c);
+    put_contact(first, q->n, q->judged, i, q->num_judged, c);
     judge_side(p, &j, 1, &c);
-    put_contact(second, q->n, q->list, i, q->num, c);
+    put_contact(second, q->n, q->judged, i, q->num_judged, c);
   }
 }
 
@@ -754,14 +814,16 @@ static void manifold_contacts(const manifold_params *p, manifold_job *job) {
     }
     if (edges) select_edges(p, which, &pose, &w);
   }
-  job->evaluated = 0;
+  job->listed = job->judged = 0;
   if (!edges) return;
   pair_up(p, &w);
   cross_edges(p, &w);
   neighbour(p, &w);
   list_pairs(p, &w);
+  penetrate(p, &pose, &w);
   judge(p, &pose, &w, group_at(p, job->contacts, 2), group_at(p, job->contacts, 3));
-  job->evaluated = w.pair.num;
+  job->listed = w.pair.num;
+  job->judged = w.pair.num_judged;
 }
 
 /* ------------------------------------------------------------------------------------------- in reverse */
@@ -773,7 +835,7 @@ static void clear(elem *a, int64_t n) {
 /* Pairs that were not judged: their points, the distance between them and its direction. */
 static void leave_pairs_vjp(const manifold_params *p, pair_work *q, const elem *first, const elem *second) {
   for (int i = 0, listed = 0; i < manifold_group(p, 2); i++) {
-    if (listed < q->num && q->list[listed] == i) {
+    if (listed < q->num_judged && q->judged[listed] == i) {
       listed++;
       continue;
     }
@@ -795,34 +857,58 @@ static void leave_pairs_vjp(const manifold_params *p, pair_work *q, const elem *
 static void judge_vjp(const manifold_params *p, const manifold_pose *pose, manifold_work *w,
                       manifold_bars *bars, const elem *first, const elem *second) {
   pair_work *q = &w->pair;
-  ITEMS(i, q->num) {
-    contact_out g1 = get_contact(first, q->n, q->list, i, q->num),
-                g2 = get_contact(second, q->n, q->list, i, q->num);
+  const int32_t *list = q->judged;
+  int num = q->num_judged;
+  ITEMS(i, num) {
+    contact_out g1 = get_contact(first, q->n, list, i, num), g2 = get_contact(second, q->n, list, i, num);
     judged j = judged_at(q, i), bar;
     bar.p1 = bar.p2 = bar.n1 = bar.n2 = vec_zero();
     bar.f1 = bar.f2 = bar.colliding = bar.near1 = bar.near2 = bar.gate = zero();
-    vec3 from1 = j.p1, from2 = j.p2;
-    j.p1 = project(p, 0, pose, from1, w->sdf);
-    j.p2 = project(p, 1, pose, from2, w->sdf);
     j.n1 = load_vec(q->n1, q->n, i);
     j.n2 = load_vec(q->n2, q->n, i);
-    j.f1 = load(q->f1, i);
-    j.f2 = load(q->f2, i);
     judge_side_vjp(p, &j, 0, g1, &bar);
     judge_side_vjp(p, &j, 1, g2, &bar);
-    /* normals in frame 0 of surface 1 turn with it: surface_vjp wants the normal where it has a cotangent */
-    bar.p1 = add(bar.p1, surface_vjp(p, 0, pose, j.p1, j.n1, zero(), bar.n1, bars, i));
-    bar.p2 = add(bar.p2, surface_vjp(p, 1, pose, j.p2, j.n2, zero(), bar.n2, bars, i));
-    bar.p1 = add(bar.p1, surface_vjp(p, 1, pose, j.p1, vec_zero(), bar.f1, vec_zero(), bars, i));
-    bar.p2 = add(bar.p2, surface_vjp(p, 0, pose, j.p2, vec_zero(), bar.f2, vec_zero(), bars, i));
-    bar.p1 = project_vjp(p, 0, pose, from1, bar.p1, bars, i, p->projections);
-    bar.p2 = project_vjp(p, 1, pose, from2, bar.p2, bars, i, p->projections);
-    scatter_vec(q->g_p1, q->n, q->list, i, q->num, bar.p1);
-    scatter_vec(q->g_p2, q->n, q->list, i, q->num, bar.p2);
-    scatter(q->g_colliding, q->list, i, q->num, bar.colliding);
-    scatter(q->g_near1, q->list, i, q->num, bar.near1);
-    scatter(q->g_near2, q->list, i, q->num, bar.near2);
-    scatter(q->g_gate, q->list, i, q->num, bar.gate);
+    bar.p1 =
+        add(bar.p1, surface_vjp(p, 0, pose, j.p1, j.n1, zero(), bar.n1, trace_at(&q->n1_trace, i), bars, i));
+    bar.p2 =
+        add(bar.p2, surface_vjp(p, 1, pose, j.p2, j.n2, zero(), bar.n2, trace_at(&q->n2_trace, i), bars, i));
+    scatter_vec(q->g_x1, q->n, list, i, num, bar.p1);
+    scatter_vec(q->g_x2, q->n, list, i, num, bar.p2);
+    scatter(q->g_f1, list, i, num, bar.f1);
+    scatter(q->g_f2, list, i, num, bar.f2);
+    scatter(q->g_colliding, list, i, num, bar.colliding);
+    scatter(q->g_near1, list, i, num, bar.near1);
+    scatter(q->g_near2, list, i, num, bar.near2);
+    scatter(q->g_gate, list, i, num, bar.gate);
+  }
+}
+/* Adds to the cotangents of closest points; a distance has no normal that turns with its surface. */
+static void penetrate_vjp(const manifold_params *p, const manifold_pose *pose, manifold_work *w,
+                          manifold_bars *bars) {
+  pair_work *q = &w->pair;
+  ITEMS(i, q->num) {
+    mask there = exists(i, q->num);
+    vec3 x1 = gather_vec(q->x1, q->n, q->list, i, q->num), x2 = gather_vec(q->x2, q->n, q->list, i, q->num);
+    vec3 g1 = vec_sel(there, gather_vec(q->g_x1, q->n, q->list, i, q->num), vec_zero());
+    vec3 g2 = vec_sel(there, gather_vec(q->g_x2, q->n, q->list, i, q->num), vec_zero());
+    real gf1 = sel(there, gather(q->g_f1, q->list, i, q->num), zero());
+    real gf2 = sel(there, gather(q->g_f2, q->list, i, q->num), zero());
+    g1 =
+        add(g1, surface_vjp(p, 1, pose, x1, vec_zero(), gf1, vec_zero(), trace_at(&q->f1_trace, i), bars, i));
+    g2 =
+        add(g2, surface_vjp(p, 0, pose, x2, vec_zero(), gf2, vec_zero(), trace_at(&q->f2_trace, i), bars, i));
+    if (p->projections > 0) {
+      g1 = project_vjp(p, 0, pose, gather_vec(q->p1, q->n, q->list, i, q->num), g1, w, bars, i,
+                       p->projections);
+      g2 = project_vjp(p, 1, pose, gather_vec(q->p2, q->n, q->list, i, q->num), g2, w, bars, i,
+                       p->projections);
+    }
+    scatter_vec(q->g_x1, q->n, q->list, i, q->num, g1);
+    scatter_vec(q->g_x2, q->n, q->list, i, q->num, g2);
+  }
+  for (int i = 0; i < 3 * q->n; i++) {
+    q->g_p1[i] += q->g_x1[i];
+    q->g_p2[i] += q->g_x2[i];
   }
 }
 
@@ -961,7 +1047,7 @@ static void select_vertices_vjp(const manifold_params *p, int which, const manif
     vec3 x = vertex_at(p, which, pose, load_vec(s->v, nk, i));
     add_vec_to(s->g_v, nk, i,
                surface_vjp(p, !which, pose, x, load_vec(s->v_normal, nk, i), load(s->g_v_phi, i),
-                           load_vec(s->g_v_normal, nk, i), bars, i));
+                           load_vec(s->g_v_normal, nk, i), trace_at(&s->v_trace, i), bars, i));
   }
   elem r[9];
   for (int i = 0; i < 9; i++)
@@ -991,7 +1077,7 @@ static void place_vjp(const manifold_params *p, int which, const manifold_pose *
   ITEMS(i, m->nvertex) {
     vec3 x = vertex_at(p, which, pose, load_vec(vertices, s->n, i)), g = load_vec(s->g_world, s->n, i);
     g = add(g, surface_vjp(p, !which, pose, x, load_vec(s->normal, s->n, i), load(s->g_phi, i),
-                           load_vec(s->g_normal, s->n, i), bars, i));
+                           load_vec(s->g_normal, s->n, i), trace_at(&s->trace, i), bars, i));
     if (which) {
       add_slots_vec(bars->sums, i, g);
       add_slots_vec(bars->sums + 3 * SLOTS, i, cross(sub(x, pose->t), g));
@@ -1028,10 +1114,10 @@ static void clear_bars(const manifold_params *p, const manifold_job *job, manifo
     clear(s->g_start, 3 * s->ke);
     clear(s->g_along, 3 * s->ke);
   }
-  elem *pairs[] = {q->g_colliding, q->g_near1, q->g_near2, q->g_gate, q->g_d};
-  for (int i = 0; i < 5; i++) clear(pairs[i], q->n);
-  clear(q->g_p1, 3 * q->n);
-  clear(q->g_p2, 3 * q->n);
+  elem *one[] = {q->g_colliding, q->g_near1, q->g_near2, q->g_gate, q->g_d, q->g_f1, q->g_f2};
+  elem *three[] = {q->g_p1, q->g_p2, q->g_x1, q->g_x2};
+  for (int i = 0; i < 7; i++) clear(one[i], q->n);
+  for (int i = 0; i < 4; i++) clear(three[i], 3 * q->n);
   clear(w->sums, 12 * SLOTS);
   int num = p->surface[0].sdf.num > p->surface[1].sdf.num ? p->surface[0].sdf.num : p->surface[1].sdf.num;
   if (job->parameter_bar[0] || job->parameter_bar[1])
@@ -1043,14 +1129,16 @@ static void manifold_contacts_vjp(const manifold_params *p, manifold_job *job) {
   manifold_pose pose = manifold_pose_of(job);
   manifold_carve(p, &w, (elem *)job->scratch);
   int edges = manifold_group(p, 2) > 0;
-  w.pair.num = job->evaluated;
+  w.pair.num = job->listed;
+  w.pair.num_judged = job->judged;
   clear_bars(p, job, &w);
   manifold_bars bars = {
-      w.sums, w.sdf, (real *)w.parameters, {(elem *)job->parameter_bar[0], (elem *)job->parameter_bar[1]}};
+      w.sums, (real *)w.parameters, {(elem *)job->parameter_bar[0], (elem *)job->parameter_bar[1]}};
   if (edges) {
     const elem *first = group_at(p, job->bar, 2), *second = group_at(p, job->bar, 3);
-    if (w.pair.num < manifold_group(p, 2)) leave_pairs_vjp(p, &w.pair, first, second);
+    if (w.pair.num_judged < manifold_group(p, 2)) leave_pairs_vjp(p, &w.pair, first, second);
     judge_vjp(p, &pose, &w, &bars, first, second);
+    penetrate_vjp(p, &pose, &w, &bars);
     neighbour_vjp(p, &w);
     cross_edges_vjp(p, &w);
     pair_up_vjp(p, &w);

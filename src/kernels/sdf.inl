@@ -169,16 +169,20 @@ FN superquadric superquadric_gauge(const sdf_primitive *q, vec3 x, elem floor, i
   g.center = lt(max_abs(scaled), splat(K(SDF_CENTER)));
   return g;
 }
-FN sdf_value superquadric_at(const sdf_primitive *q, vec3 x) {
-  superquadric g = superquadric_gauge(q, x, K(SDF_FLOOR), 0);
+FN sdf_value superquadric_value(const sdf_primitive *q, const superquadric *g) {
   sdf_value v;
-  v.phi = sel(g.center, splat(-q->smallest), g.length - g.length * inverse(g.z.value));
-  v.normal = vec_sel(g.center, vec(zero(), zero(), splat(1)), direction(g.gradient));
+  v.phi = sel(g->center, splat(-q->smallest), g->length - g->length * inverse(g->z.value));
+  v.normal = vec_sel(g->center, vec(zero(), zero(), splat(1)), direction(g->gradient));
   return v;
 }
-/* Cotangent of x; with `parameters`, those of size and exponents (e1, e2) are added there. */
-FN vec3 superquadric_vjp(const sdf_primitive *q, vec3 x, real gphi, vec3 gn, real *parameters) {
-  superquadric g = superquadric_gauge(q, x, K(SDF_FLOOR_VJP), parameters != 0);
+FN sdf_value superquadric_at(const sdf_primitive *q, vec3 x) {
+  superquadric g = superquadric_gauge(q, x, K(SDF_FLOOR), 0);
+  return superquadric_value(q, &g);
+}
+/* Cotangent of x, g its gauge with SDF_FLOOR_VJP; with `parameters`, those of size and exponents (e1, e2) are
+ * added there. */
+FN vec3 superquadric_vjp(const sdf_primitive *q, vec3 x, superquadric g, real gphi, vec3 gn,
+                         real *parameters) {
   real inv_h = inverse(g.z.value);
   real gh = gphi * g.length * inv_h * inv_h, glength = gphi - gphi * inv_h;
   vec3 gg = direction_vjp(g.gradient, direction(g.gradient), gn);
@@ -325,22 +329,6 @@ FN sdf_value primitive_at(const sdf_view *s, const sdf_primitive *q, vec3 x) {
 /* Numbers per primitive that have cotangents: center, rotation vector (about the surface's axes), size,
  * exponents. */
 enum { SDF_PARAMETERS = 11 };
-FN vec3 primitive_vjp(const sdf_view *s, const sdf_primitive *q, vec3 x, sdf_value v, real gphi, vec3 gn,
-                      real *parameters) {
-  const elem *rows = (const elem *)s->rows + (int64_t)q->first * SDF_ROW;
-  if (q->kind == SDF_POLYHEDRON) return polyhedron_vjp(q, rows, x, K(1 / s->tau), gphi, gn);
-  if (q->kind == SDF_CLOUD) return cloud_vjp(q, rows, x, gphi, gn);
-  vec3 d = sub(x, elem_vec(q->center));
-  vec3 gx = elem_mat_vec(q->rotation,
-                         superquadric_vjp(q, elem_mat_tvec(q->rotation, d), gphi,
-                                          elem_mat_tvec(q->rotation, gn), parameters ? parameters + 6 : 0));
-  if (parameters) { /* turning the primitive turns its normal, and the point the other way */
-    vec3 turn = sub(cross(v.normal, gn), cross(d, gx));
-    put_vec(parameters, sub(get_vec(parameters), gx));
-    put_vec(parameters + 3, add(get_vec(parameters + 3), turn));
-  }
-  return gx;
-}
 
 /* No more than phi outside: the distance from the box around a superquadric; far below it inside. */
 FN real superquadric_below(const sdf_primitive *q, vec3 x) {
@@ -351,138 +339,175 @@ FN real superquadric_below(const sdf_primitive *q, vec3 x) {
   return sel(gt(square, zero()), square * inverse_root(square + ELEM_TINY), splat(-ELEM_HUGE));
 }
 
-/* phi = -tau ln sum exp(-phi_l/tau) over primitives first .. first+num-1, normal the weighted mean of theirs.
- * kept: those that matter to some lane; rows: [4] each, phi and normal; weight of row k at weights[k]. */
+/* What a reverse pass needs of a union: phi, the mean of normals, and which primitives weigh more than
+ * nothing. */
+enum { SDF_TRACE = 4 };
+typedef struct sdf_trace {
+  real *values;  /* [2][SDF_TRACE]: of what is united, of what is subtracted */
+  int32_t *list; /* [2 + primitives]: how many, then which, of either */
+} sdf_trace;
+/* Room for one evaluation: phi, normal and weight of every primitive that may matter. */
 enum { SDF_SCRATCH = 5 };
-typedef struct sdf_union {
-  int32_t num;
-  real phi;
-  vec3 mean; /* of the normals */
-} sdf_union;
-
-KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, real *rows, int32_t *kept) {
-  const sdf_primitive *all = (const sdf_primitive *)s->primitives + first;
-  elem tau = K(s->tau), inv_tau = K(1 / s->tau), margin = tau * K(ABUT_REAL == 64 ? 45 : 26);
-  sdf_union u = {0, splat(ELEM_HUGE), vec_zero()};
-  real upper = splat(ELEM_HUGE), lowest = splat(ELEM_HUGE);
-  if (num > 1)
-    for (int i = 0; i < num; i++) {
-      vec3 d = sub(x, elem_vec(all[i].center));
-      real square = dot(d, d) + ELEM_TINY;
-      upper = rmin(upper, square * inverse_root(square) - all[i].inner);
-    }
-  for (int i = 0; i < num; i++) {
-    mask matters = mask_from_bits(ALL_LANES);
-    if (num > 1) {
-      vec3 d = sub(x, elem_vec(all[i].center));
-      real square = dot(d, d) + ELEM_TINY, over = square * inverse_root(square) - all[i].outer;
-      matters = lt(sel(lt(over, zero()), over, over * all[i].slope), upper + margin);
-      if (!any(matters)) continue;
-    }
-    if (num > 1 && all[i].kind == SDF_SUPERQUADRIC) {
-      matters = mask_and(matters, lt(superquadric_below(&all[i], x), upper + margin));
-      if (!any(matters)) continue;
-    }
-    sdf_value v = primitive_at(s, &all[i], x);
-    upper = sel(matters, rmin(upper, v.phi), upper);
-    real *row = rows + SDF_SCRATCH * u.num;
-    row[0] = sel(matters, v.phi, splat(ELEM_HUGE));
-    row[1] = v.normal.x;
-    row[2] = v.normal.y;
-    row[3] = v.normal.z;
-    lowest = rmin(lowest, row[0]);
-    kept[u.num++] = first + i;
-  }
-  if (u.num == 1) {
-    rows[4] = splat(1);
-    u.phi = rows[0];
-    u.mean = vec(rows[1], rows[2], rows[3]);
-    return u;
-  }
-  real sum = zero();
-  for (int k = 0; k < u.num; k++) {
-    real *row = rows + SDF_SCRATCH * k;
-    row[4] = exponential((lowest - row[0]) * inv_tau);
-    sum = sum + row[4];
-  }
-  real inv = inverse(sum);
-  for (int k = 0; k < u.num; k++) {
-    real *row = rows + SDF_SCRATCH * k;
-    row[4] = row[4] * inv;
-    u.mean = axpy(row[4], vec(row[1], row[2], row[3]), u.mean);
-  }
-  u.phi = lowest - logarithm(sum) * tau;
-  return u;
-}
-/* Cotangent of x from those of phi and of the mean of normals. parameters: [all primitives][SDF_PARAMETERS],
- * or NULL. */
-KERNEL vec3 sdf_unite_vjp(const sdf_view *s, const sdf_union *u, vec3 x, const real *rows,
-                          const int32_t *kept, real gphi, vec3 gmean, real *parameters) {
-  vec3 gx = vec_zero();
-  elem inv_tau = K(1 / s->tau);
-  real mean = dot(u->mean, gmean);
-  for (int k = 0; k < u->num; k++) {
-    const real *row = rows + SDF_SCRATCH * k;
-    mask matters = gt(row[4], splat(SDF_NEGLIGIBLE));
-    if (!any(matters)) continue;
-    const sdf_primitive *q = (const sdf_primitive *)s->primitives + kept[k];
-    sdf_value v = {row[0], vec(row[1], row[2], row[3])};
-    real w = sel(matters, row[4], zero());
-    /* dw_l = w_l (sum w_m dphi_m - dphi_l)/tau */
-    real g = w * (gphi - (dot(v.normal, gmean) - mean) * inv_tau);
-    gx = add(gx, primitive_vjp(s, q, x, v, g, scale(w, gmean),
-                               parameters ? parameters + (int64_t)SDF_PARAMETERS * kept[k] : 0));
-  }
-  return gx;
-}
-
-/* Scratch of one evaluation: rows of SDF_SCRATCH per primitive, and which they are. */
 typedef struct sdf_scratch {
   real *rows;
   int32_t *kept;
 } sdf_scratch;
 
+typedef struct sdf_union {
+  real phi;
+  vec3 mean; /* of the normals */
+} sdf_union;
+
+/* phi = -tau ln sum exp(-phi_l/tau) over primitives first .. first+num-1, the mean of their normals by the
+ * same weights. list: [0] how many weigh something in some lane, then which. */
+KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_scratch w, int32_t *list) {
+  const sdf_primitive *all = (const sdf_primitive *)s->primitives + first;
+  elem tau = K(s->tau), inv_tau = K(1 / s->tau), margin = tau * K(ABUT_REAL == 64 ? 45 : 26);
+  sdf_union u = {zero(), vec_zero()};
+  real upper = splat(ELEM_HUGE), lowest = splat(ELEM_HUGE), sum = zero();
+  int kept = 0;
+  if (num == 1) {
+    sdf_value v = primitive_at(s, all, x);
+    list[0] = 1;
+    list[1] = first;
+    u.phi = v.phi;
+    u.mean = v.normal;
+    return u;
+  }
+  for (int i = 0; i < num; i++) {
+    vec3 d = sub(x, elem_vec(all[i].center));
+    real square = dot(d, d) + ELEM_TINY;
+    upper = rmin(upper, square * inverse_root(square) - all[i].inner);
+  }
+  for (int i = 0; i < num; i++) {
+    vec3 d = sub(x, elem_vec(all[i].center));
+    real square = dot(d, d) + ELEM_TINY, over = square * inverse_root(square) - all[i].outer;
+    mask matters = lt(sel(lt(over, zero()), over, over * all[i].slope), upper + margin);
+    if (!any(matters)) continue;
+    if (all[i].kind == SDF_SUPERQUADRIC) {
+      matters = mask_and(matters, lt(superquadric_below(&all[i], x), upper + margin));
+      if (!any(matters)) continue;
+    }
+    sdf_value v = primitive_at(s, &all[i], x);
+    real *row = w.rows + SDF_SCRATCH * kept;
+    upper = sel(matters, rmin(upper, v.phi), upper);
+    row[0] = sel(matters, v.phi, splat(ELEM_HUGE));
+    row[1] = v.normal.x;
+    row[2] = v.normal.y;
+    row[3] = v.normal.z;
+    lowest = rmin(lowest, row[0]);
+    w.kept[kept++] = first + i;
+  }
+  list[0] = 0;
+  for (int k = 0; k < kept; k++) {
+    real *row = w.rows + SDF_SCRATCH * k;
+    row[4] = exponential((lowest - row[0]) * inv_tau);
+    sum = sum + row[4];
+    if (any(gt(row[4], splat(SDF_NEGLIGIBLE)))) list[++list[0]] = w.kept[k];
+  }
+  for (int k = 0; k < kept; k++) {
+    const real *row = w.rows + SDF_SCRATCH * k;
+    u.mean = axpy(row[4], vec(row[1], row[2], row[3]), u.mean);
+  }
+  u.mean = scale(inverse(sum), u.mean);
+  u.phi = lowest - logarithm(sum) * tau;
+  return u;
+}
+
+/* One primitive of a union, whose weight is w = exp((phi of the union - its phi)/tau): the cotangent of x
+ * from those of the union's phi and mean of normals, gmean at right angles to that mean; dw_l = w_l (sum w_m
+ * dphi_m - dphi_l)/tau. */
+FN vec3 member_vjp(const sdf_view *s, const sdf_primitive *q, vec3 x, real phi, real gphi, vec3 gmean,
+                   real *parameters) {
+  elem inv_tau = K(1 / s->tau);
+  if (q->kind != SDF_SUPERQUADRIC) {
+    const elem *rows = (const elem *)s->rows + (int64_t)q->first * SDF_ROW;
+    sdf_value v = primitive_at(s, q, x);
+    real w = exponential((phi - v.phi) * inv_tau), g = w * (gphi - dot(v.normal, gmean) * inv_tau);
+    return q->kind == SDF_POLYHEDRON ? polyhedron_vjp(q, rows, x, inv_tau, g, scale(w, gmean))
+                                     : cloud_vjp(q, rows, x, g, scale(w, gmean));
+  }
+  vec3 d = sub(x, elem_vec(q->center)), local = elem_mat_tvec(q->rotation, d),
+       gn = elem_mat_tvec(q->rotation, gmean);
+  superquadric gauge = superquadric_gauge(q, local, K(SDF_FLOOR_VJP), parameters != 0);
+  sdf_value v = superquadric_value(q, &gauge);
+  real w = exponential((phi - v.phi) * inv_tau), g = w * (gphi - dot(v.normal, gn) * inv_tau);
+  gn = scale(w, gn);
+  vec3 gx =
+      elem_mat_vec(q->rotation, superquadric_vjp(q, local, gauge, g, gn, parameters ? parameters + 6 : 0));
+  if (parameters) { /* turning the primitive turns its normal, and the point the other way */
+    vec3 turn = sub(elem_mat_vec(q->rotation, cross(v.normal, gn)), cross(d, gx));
+    put_vec(parameters, sub(get_vec(parameters), gx));
+    put_vec(parameters + 3, add(get_vec(parameters + 3), turn));
+  }
+  return gx;
+}
+/* parameters: [all primitives][SDF_PARAMETERS], or NULL. */
+KERNEL vec3 sdf_unite_vjp(const sdf_view *s, vec3 x, real phi, const int32_t *list, real gphi, vec3 gmean,
+                          real *parameters) {
+  vec3 gx = vec_zero();
+  for (int k = 1; k <= list[0]; k++) {
+    const sdf_primitive *q = (const sdf_primitive *)s->primitives + list[k];
+    gx = add(gx, member_vjp(s, q, x, phi, gphi, gmean,
+                            parameters ? parameters + (int64_t)SDF_PARAMETERS * list[k] : 0));
+  }
+  return gx;
+}
+
+FN void keep_union(sdf_trace trace, int which, sdf_union u) {
+  real *to = trace.values + SDF_TRACE * which;
+  to[0] = u.phi;
+  to[1] = u.mean.x;
+  to[2] = u.mean.y;
+  to[3] = u.mean.z;
+}
+FN sdf_union kept_union(sdf_trace trace, int which) {
+  const real *from = trace.values + SDF_TRACE * which;
+  sdf_union u = {from[0], vec(from[1], from[2], from[3])};
+  return u;
+}
+
 /* The union without what is subtracted: phi = tau ln(exp(a/tau) + exp(-b/tau)), a and b of either union;
  * normals likewise. */
-FN sdf_value sdf_at(const sdf_view *s, vec3 x, sdf_scratch w) {
-  sdf_union a = sdf_unite(s, 0, s->plus, x, w.rows, w.kept);
+FN sdf_value sdf_at(const sdf_view *s, vec3 x, sdf_scratch w, sdf_trace trace) {
+  sdf_union a = sdf_unite(s, 0, s->plus, x, w, trace.list);
   sdf_value v = {a.phi, vec_zero()};
+  keep_union(trace, 0, a);
   if (s->num == s->plus) {
-    v.normal = a.num == 1 ? a.mean : direction(a.mean);
+    v.normal = direction(a.mean);
     return v;
   }
-  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, w.rows, w.kept);
-  real over = (a.phi + b.phi) * K(1 / s->tau), e = exponential(-rabs(over));
-  real weight = logistic(over);
-  v.phi = rmax(a.phi, -b.phi) + logarithm(splat(1) + e) * K(s->tau);
+  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, w, trace.list + s->plus + 1);
+  keep_union(trace, 1, b);
+  real over = (a.phi + b.phi) * K(1 / s->tau), weight = logistic(over);
+  v.phi = rmax(a.phi, -b.phi) + logarithm(splat(1) + exponential(-rabs(over))) * K(s->tau);
   v.normal = direction(axpy(weight, direction(a.mean), scale(weight - K(1), direction(b.mean))));
   return v;
 }
-FN vec3 sdf_vjp(const sdf_view *s, vec3 x, real gphi, vec3 gn, sdf_scratch w, real *parameters) {
-  sdf_union a = sdf_unite(s, 0, s->plus, x, w.rows, w.kept);
-  if (s->num == s->plus) {
-    vec3 gmean = direction_vjp(a.mean, direction(a.mean), gn);
-    return sdf_unite_vjp(s, &a, x, w.rows, w.kept, gphi, gmean, parameters);
-  }
-  sdf_scratch wb = {w.rows + (int64_t)SDF_SCRATCH * s->plus, w.kept + s->plus};
-  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, wb.rows, wb.kept);
+/* trace: as sdf_at left it. */
+FN vec3 sdf_vjp(const sdf_view *s, vec3 x, real gphi, vec3 gn, sdf_trace trace, real *parameters) {
+  sdf_union a = kept_union(trace, 0);
+  vec3 na = direction(a.mean);
+  if (s->num == s->plus)
+    return sdf_unite_vjp(s, x, a.phi, trace.list, gphi, direction_vjp(a.mean, na, gn), parameters);
+  sdf_union b = kept_union(trace, 1);
   elem inv_tau = K(1 / s->tau);
   real weight = logistic((a.phi + b.phi) * inv_tau), rest = splat(1) - weight;
-  vec3 na = direction(a.mean), nb = direction(b.mean);
-  vec3 mean = axpy(weight, na, scale(-rest, nb));
+  vec3 nb = direction(b.mean), mean = axpy(weight, na, scale(-rest, nb));
   vec3 g = direction_vjp(mean, direction(mean), gn);
   real gweight = dot(g, add(na, nb)) * weight * rest * inv_tau;
-  vec3 gx = sdf_unite_vjp(s, &a, x, w.rows, w.kept, gphi * weight + gweight,
+  vec3 gx = sdf_unite_vjp(s, x, a.phi, trace.list, gphi * weight + gweight,
                           direction_vjp(a.mean, na, scale(weight, g)), parameters);
-  return add(gx, sdf_unite_vjp(s, &b, x, wb.rows, wb.kept, gweight - gphi * rest,
+  return add(gx, sdf_unite_vjp(s, x, b.phi, trace.list + s->plus + 1, gweight - gphi * rest,
                                direction_vjp(b.mean, nb, scale(-rest, g)), parameters));
 }
 
 KERNEL void query_distance(distance_block *q) {
   sdf_scratch w = {(real *)q->scratch, q->kept};
+  sdf_trace trace = {w.rows + (int64_t)SDF_SCRATCH * q->surface->num, q->kept + q->surface->num};
   vec3 x = get_vec((const real *)q->x);
-  sdf_value v = sdf_at(q->surface, x, w);
+  sdf_value v = sdf_at(q->surface, x, w, trace);
   AT((real *)q->phi, 0) = v.phi;
   put_vec((real *)q->normal, v.normal);
-  if (q->gradient) put_vec((real *)q->gradient, sdf_vjp(q->surface, x, splat(1), vec_zero(), w, 0));
+  if (q->gradient) put_vec((real *)q->gradient, sdf_vjp(q->surface, x, splat(1), vec_zero(), trace, 0));
 }
