@@ -103,11 +103,6 @@ ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64
                                             const abut_contacts *bar, abut_manifold_bars *bars,
                                             abut_contacts *contacts);
 
-/* Forward mode: derivatives of every contact (point, distance, normal, activity: 8 rows) by the twelve
- * coordinates of the two poses; jacobian is count x contacts x 8 x 12. */
-ABUT_API abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count, const double *poses,
-                                            double *jacobian);
-
 /* ---------------------------------------------------------------------------------------- single pieces */
 
 typedef struct abut_edges_query {

@@ -1,0 +1,423 @@
+/* manifold_pairs.inl: pairs of selected edges: closest points, how near a pair is among its row and column,
+ * how deep its points lie, and what contact that makes. */
+#include "manifold_select.inl"
+
+/* Copies numbers of edges to their pairs: pair k l has k's of surface 0 and l's of surface 1. */
+static void spread(elem *to, const elem *from, int rows, int columns, int by_row) {
+  for (int k = 0; k < rows; k++)
+    for (int l = 0; l < columns; l++) to[k * columns + l] = from[by_row ? k : l];
+}
+static void spread_last(elem *to, int n, int padded) {
+  for (int i = n; i < padded; i++) to[i] = to[n - 1];
+}
+
+static void pair_up(const manifold_params *p, manifold_work *w) {
+  pair_work *q = &w->pair;
+  const side_work *a = &w->side[0], *b = &w->side[1];
+  int rows = p->surface[0].kedge, columns = p->surface[1].kedge, n = rows * columns;
+  for (int c = 0; c < 3; c++) {
+    spread(q->p1 + c * q->n, a->start + c * a->ke, rows, columns, 1);
+    spread(q->t1 + c * q->n, a->along + c * a->ke, rows, columns, 1);
+    spread(q->p2 + c * q->n, b->start + c * b->ke, rows, columns, 0);
+    spread(q->t2 + c * q->n, b->along + c * b->ke, rows, columns, 0);
+    elem *each[] = {q->p1, q->t1, q->p2, q->t2};
+    for (int i = 0; i < 4; i++) spread_last(each[i] + c * q->n, n, q->n);
+  }
+}
+/* Sums pairs' cotangents over the partners of each edge. */
+static void pair_up_vjp(const manifold_params *p, manifold_work *w) {
+  pair_work *q = &w->pair;
+  side_work *a = &w->side[0], *b = &w->side[1];
+  int rows = p->surface[0].kedge, columns = p->surface[1].kedge;
+  for (int c = 0; c < 3; c++)
+    for (int k = 0; k < rows; k++) {
+      const elem *s1 = q->g_start1 + c * q->n + k * columns, *t1 = q->g_along1 + c * q->n + k * columns;
+      const elem *s2 = q->g_start2 + c * q->n + k * columns, *t2 = q->g_along2 + c * q->n + k * columns;
+      for (int l = 0; l < columns; l++) {
+        a->g_start[c * a->ke + k] += s1[l];
+        a->g_along[c * a->ke + k] += t1[l];
+        b->g_start[c * b->ke + l] += s2[l];
+        b->g_along[c * b->ke + l] += t2[l];
+      }
+    }
+  for (int k = 0; k < rows; k++)
+    for (int l = 0; l < columns; l++) {
+      elem g = q->g_gate[k * columns + l];
+      a->g_edge_gate[k] += g * b->edge_gate[l];
+      b->g_edge_gate[l] += g * a->edge_gate[k];
+    }
+}
+
+static void cross_edges(const manifold_params *p, manifold_work *w) {
+  pair_work *q = &w->pair;
+  edge_soft soft = edge_soft_of(&p->edges);
+  ITEMS(i, manifold_group(p, 2)) {
+    vec3 start1 = load_vec(q->p1, q->n, i), start2 = load_vec(q->p2, q->n, i), r = sub(start1, start2);
+    vec3 t1 = load_vec(q->t1, q->n, i), t2 = load_vec(q->t2, q->n, i);
+    edges_witness e = edges_closest(&soft, r, t1, t2);
+    store_vec(q->r, q->n, i, r);
+    store(q->alpha1, i, e.alpha1);
+    store(q->alpha2, i, e.alpha2);
+    store(q->colliding, i, e.colliding);
+    store_vec(q->p1, q->n, i, axpy(e.alpha1, t1, start1));
+    store_vec(q->p2, q->n, i, axpy(e.alpha2, t2, start2));
+    store(q->d, i, norm(axpy(e.alpha1, t1, axpy(-e.alpha2, t2, r))));
+  }
+}
+static void cross_edges_vjp(const manifold_params *p, manifold_work *w) {
+  pair_work *q = &w->pair;
+  edge_soft soft = edge_soft_of(&p->edges);
+  int n = manifold_group(p, 2);
+  ITEMS(i, n) {
+    vec3 r = load_vec(q->r, q->n, i), t1 = load_vec(q->t1, q->n, i), t2 = load_vec(q->t2, q->n, i);
+    vec3 delta = sub(load_vec(q->p1, q->n, i), load_vec(q->p2, q->n, i));
+    real gd = load(q->g_d, i) * inverse(rmax(load(q->d, i), splat(K(MANIFOLD_POINT))));
+    vec3 g1 = axpy(gd, delta, load_vec(q->g_p1, q->n, i)), g2 = axpy(-gd, delta, load_vec(q->g_p2, q->n, i));
+    vec3 gr = vec_zero(), gt1 = vec_zero(), gt2 = vec_zero();
+    edges_witness g = {dot(g1, t1), dot(g2, t2), load(q->g_colliding, i)};
+    if (!vec_zero_everywhere(
+            vec_max(vec(rabs(g.alpha1), rabs(g.alpha2), rabs(g.colliding)),
+                    vec_max(vec(max_abs(g1), zero(), zero()), vec(max_abs(g2), zero(), zero())))))
+      edges_closest_vjp(&soft, r, t1, t2, g, &gr, &gt1, &gt2);
+    mask there = exists(i, n);
+    store_vec(q->g_start1, q->n, i, vec_sel(there, add(g1, gr), vec_zero()));
+    store_vec(q->g_along1, q->n, i, vec_sel(there, axpy(load(q->alpha1, i), g1, gt1), vec_zero()));
+    store_vec(q->g_start2, q->n, i, vec_sel(there, sub(g2, gr), vec_zero()));
+    store_vec(q->g_along2, q->n, i, vec_sel(there, axpy(load(q->alpha2, i), g2, gt2), vec_zero()));
+  }
+}
+
+/* Softmax of -d/tau along rows (near1) and columns (near2). */
+static void neighbour(const manifold_params *p, manifold_work *w) {
+  pair_work *q = &w->pair;
+  int rows = p->surface[0].kedge, columns = p->surface[1].kedge, n = rows * columns;
+  elem inv_tau = K(1 / p->tau_near);
+  for (int k = 0; k < rows; k++) q->row[k] = ELEM_HUGE;
+  for (int l = 0; l < columns; l++) q->column[l] = ELEM_HUGE;
+  for (int k = 0; k < rows; k++)
+    for (int l = 0; l < columns; l++) {
+      elem d = q->d[k * columns + l];
+      if (d < q->row[k]) q->row[k] = d;
+      if (d < q->column[l]) q->column[l] = d;
+    }
+  spread(q->near1, q->row, rows, columns, 1);
+  spread(q->near2, q->column, rows, columns, 0);
+  spread_last(q->near1, n, q->n);
+  spread_last(q->near2, n, q->n);
+  ITEMS(i, n) {
+    real d = load(q->d, i);
+    store(q->near1, i, exponential((load(q->near1, i) - d) * inv_tau));
+    store(q->near2, i, exponential((load(q->near2, i) - d) * inv_tau));
+  }
+  for (int k = 0; k < rows; k++) q->row[k] = 0;
+  for (int l = 0; l < columns; l++) q->column[l] = 0;
+  for (int k = 0; k < rows; k++)
+    for (int l = 0; l < columns; l++) {
+      q->row[k] += q->near1[k * columns + l];
+      q->column[l] += q->near2[k * columns + l];
+    }
+  for (int k = 0; k < rows; k++) q->row[k] = 1 / q->row[k];
+  for (int l = 0; l < columns; l++) q->column[l] = 1 / q->column[l];
+  for (int k = 0; k < rows; k++)
+    for (int l = 0; l < columns; l++) {
+      q->near1[k * columns + l] *= q->row[k];
+      q->near2[k * columns + l] *= q->column[l];
+    }
+}
+/* dnear_kl = near_kl (sum_m near_km dd_km - dd_kl)/tau */
+static void neighbour_vjp(const manifold_params *p, manifold_work *w) {
+  pair_work *q = &w->pair;
+  int rows = p->surface[0].kedge, columns = p->surface[1].kedge;
+  elem inv_tau = K(1 / p->tau_near);
+  for (int k = 0; k < rows; k++) q->row[k] = 0;
+  for (int l = 0; l < columns; l++) q->column[l] = 0;
+  for (int k = 0; k < rows; k++)
+    for (int l = 0; l < columns; l++) {
+      int i = k * columns + l;
+      q->row[k] += q->g_near1[i] * q->near1[i];
+      q->column[l] += q->g_near2[i] * q->near2[i];
+    }
+  for (int k = 0; k < rows; k++)
+    for (int l = 0; l < columns; l++) {
+      int i = k * columns + l;
+      q->g_d[i] += inv_tau *
+                   (q->near1[i] * (q->row[k] - q->g_near1[i]) + q->near2[i] * (q->column[l] - q->g_near2[i]));
+    }
+}
+
+/* One pair of edges where it is judged: closest points p1, p2, normals and distances there. */
+typedef struct judged {
+  vec3 p1, p2, n1, n2;
+  real f1, f2; /* distance of p1 to surface 1, of p2 to surface 0 */
+  real colliding, near1, near2, gate;
+} judged;
+/* One contact. */
+typedef struct contact_out {
+  vec3 point, normal;
+  real distance, activity;
+} contact_out;
+
+FN real tanh_lane(real x) { return K(2) * logistic(K(2) * x) - K(1); }
+/* 1 above 2 cutoff, 0 below cutoff, smooth to the second derivative: 6 t^5 - 15 t^4 + 10 t^3 */
+FN real cut_at(real x, elem cutoff) {
+  if (!(cutoff > 0)) return splat(1);
+  real t = rmin(rmax(x * (1 / cutoff) - K(1), zero()), splat(1));
+  return t * t * t * (t * (t * K(6) - K(15)) + K(10));
+}
+FN real cut_slope(real x, elem cutoff) {
+  if (!(cutoff > 0)) return zero();
+  real t = rmin(rmax(x * (1 / cutoff) - K(1), zero()), splat(1)), s = t * (splat(1) - t);
+  return s * s * K(30) * (1 / cutoff);
+}
+
+/* The witness on surface 0 (second: on surface 1). paper: n = g nbar, distance = g d on surface 0, -g d on
+ * surface 1, g = tanh(n.nbar/tau). linear: n = the other surface's normal, distance = n.(p - other p). */
+FN void judge_side(const manifold_params *p, const judged *j, int second, contact_out *out) {
+  vec3 delta = sub(j->p1, j->p2), n = second ? j->n1 : j->n2;
+  real sign = splat(second ? -1 : 1), cheap = j->colliding * (second ? j->near2 : j->near1) * j->gate;
+  out->point = second ? j->p2 : j->p1;
+  if (p->paper) {
+    real square = dot(delta, delta);
+    vec3 nbar = scale(inverse_root(square + K(p->normal_square)), delta);
+    real g = tanh_lane(dot(n, nbar) * K(1 / p->tau_sign));
+    out->normal = scale(g, nbar);
+    out->distance = sign * g * root(square);
+  } else {
+    out->normal = n;
+    out->distance = sign * dot(n, delta);
+  }
+  real penetrating = logistic((second ? j->f2 : j->f1) * K(-1 / p->tau_penetration));
+  real clashing = logistic(dot(j->n1, j->n2) * K(-1 / p->tau_clash));
+  real worth = cheap * penetrating;
+  out->activity = worth * cut_at(worth, K(p->cutoff)) * clashing;
+}
+/* Adds the cotangents of what a judged pair is made of. */
+FN void judge_side_vjp(const manifold_params *p, const judged *j, int second, contact_out g, judged *bar) {
+  vec3 delta = sub(j->p1, j->p2), n = second ? j->n1 : j->n2, gdelta, gn;
+  real sign = splat(second ? -1 : 1), near = second ? j->near2 : j->near1,
+       cheap = j->colliding * near * j->gate;
+  if (p->paper) {
+    real square = dot(delta, delta), inv = inverse_root(square + K(p->normal_square)), d = root(square);
+    vec3 nbar = scale(inv, delta);
+    real g_ = tanh_lane(dot(n, nbar) * K(1 / p->tau_sign));
+    real gg = (dot(g.normal, nbar) + sign * g.distance * d) * (splat(1) - g_ * g_) * K(1 / p->tau_sign);
+    vec3 gnbar = axpy(gg, n, scale(g_, g.normal));
+    gn = scale(gg, nbar);
+    gdelta = scale(inv, axpy(-dot(nbar, gnbar), nbar, gnbar));
+    gdelta = axpy(sign * g.distance * g_ * inverse(rmax(d, splat(K(MANIFOLD_POINT)))), delta, gdelta);
+  } else {
+    gn = axpy(sign * g.distance, delta, g.normal);
+    gdelta = scale(sign * g.distance, n);
+  }
+  elem inv_pen = K(-1 / p->tau_penetration), inv_clash = K(-1 / p->tau_clash);
+  real penetrating = logistic((second ? j->f2 : j->f1) * inv_pen),
+       clashing = logistic(dot(j->n1, j->n2) * inv_clash);
+  real worth = cheap * penetrating, cut = cut_at(worth, K(p->cutoff)),
+       activity = worth * cut * clashing * g.activity;
+  real gworth = g.activity * clashing * (cut + worth * cut_slope(worth, K(p->cutoff)));
+  real gclash = activity * (splat(1) - clashing) * inv_clash, gcheap = gworth * penetrating;
+  real gf = gworth * worth * (splat(1) - penetrating) * inv_pen;
+  bar->n1 = axpy(gclash, j->n2, bar->n1);
+  bar->n2 = axpy(gclash, j->n1, bar->n2);
+  bar->p1 = add(bar->p1, gdelta);
+  bar->p2 = sub(bar->p2, gdelta);
+  bar->colliding = bar->colliding + gcheap * near * j->gate;
+  bar->gate = bar->gate + gcheap * near * j->colliding;
+  real gnear = gcheap * j->colliding * j->gate;
+  if (second) {
+    bar->p2 = add(bar->p2, g.point);
+    bar->n1 = add(bar->n1, gn);
+    bar->f2 = bar->f2 + gf;
+    bar->near2 = bar->near2 + gnear;
+  } else {
+    bar->p1 = add(bar->p1, g.point);
+    bar->n2 = add(bar->n2, gn);
+    bar->f1 = bar->f1 + gf;
+    bar->near1 = bar->near1 + gnear;
+  }
+}
+
+/* Fields of a contact in its group. */
+FN void put_contact(elem *group, int stride, const int32_t *index, int i, int n, contact_out c) {
+  scatter_vec(group, stride, index, i, n, c.point);
+  scatter(group + 3 * stride, index, i, n, c.distance);
+  scatter_vec(group + 4 * stride, stride, index, i, n, c.normal);
+  scatter(group + 7 * stride, index, i, n, c.activity);
+}
+FN contact_out get_contact(const elem *group, int stride, const int32_t *index, int i, int n) {
+  contact_out c;
+  mask there = exists(i, n);
+  c.point = vec_sel(there, gather_vec(group, stride, index, i, n), vec_zero());
+  c.distance = sel(there, gather(group + 3 * stride, index, i, n), zero());
+  c.normal = vec_sel(there, gather_vec(group + 4 * stride, stride, index, i, n), vec_zero());
+  c.activity = sel(there, gather(group + 7 * stride, index, i, n), zero());
+  return c;
+}
+static elem *group_at(const manifold_params *p, const void *contacts, int group) {
+  elem *at = (elem *)contacts;
+  for (int g = 0; g < group; g++) at += (int64_t)MANIFOLD_CONTACT * manifold_pad(manifold_group(p, g));
+  return at;
+}
+
+/* Pairs whose activity may reach the cut-off by what is known without looking at surfaces, in order. */
+static void list_pairs(const manifold_params *p, manifold_work *w) {
+  pair_work *q = &w->pair;
+  int n = manifold_group(p, 2), columns = p->surface[1].kedge;
+  elem cutoff = K(p->cutoff);
+  q->num = 0;
+  for (int i = 0; i < n; i++) {
+    q->gate[i] = w->side[0].edge_gate[i / columns] * w->side[1].edge_gate[i % columns];
+    elem near = q->near1[i] > q->near2[i] ? q->near1[i] : q->near2[i];
+    if (q->colliding[i] * near * q->gate[i] > cutoff || cutoff == 0) q->list[q->num++] = i;
+  }
+}
+
+/* What is not judged: its closest points, apart by d along the line between them, and not active. */
+static void leave_pairs(const manifold_params *p, const pair_work *q, elem *first, elem *second) {
+  ITEMS(i, manifold_group(p, 2)) {
+    vec3 p1 = load_vec(q->p1, q->n, i), p2 = load_vec(q->p2, q->n, i), n = direction(sub(p1, p2));
+    for (int side = 0; side < 2; side++) {
+      elem *group = side ? second : first;
+      store_vec(group, q->n, i, side ? p2 : p1);
+      store(group + 3 * q->n, i, load(q->d, i));
+      store_vec(group + 4 * q->n, q->n, i, side ? scale(splat(-1), n) : n);
+      store(group + 7 * q->n, i, zero());
+    }
+  }
+}
+/* Pairs that were not judged: their points, the distance between them and its direction. */
+static void leave_pairs_vjp(const manifold_params *p, pair_work *q, const elem *first, const elem *second) {
+  for (int i = 0, listed = 0; i < manifold_group(p, 2); i++) {
+    if (listed < q->num_judged && q->judged[listed] == i) {
+      listed++;
+      continue;
+    }
+    elem delta[3], gn[3], d = q->d[i], along = 0;
+    for (int c = 0; c < 3; c++) {
+      delta[c] = d > 0 ? (q->p1[c * q->n + i] - q->p2[c * q->n + i]) / d : 0;
+      gn[c] = first[(4 + c) * q->n + i] - second[(4 + c) * q->n + i];
+      along += delta[c] * gn[c];
+    }
+    for (int c = 0; c < 3; c++) {
+      elem g = d > 0 ? (gn[c] - along * delta[c]) / d : 0;
+      q->g_p1[c * q->n + i] = first[c * q->n + i] + g;
+      q->g_p2[c * q->n + i] = second[c * q->n + i] - g;
+    }
+    q->g_d[i] = first[3 * q->n + i] + second[3 * q->n + i];
+  }
+}
+
+/* How deep the closest points of listed pairs lie in the other surface; those whose activity may reach the
+ * cut-off so are judged. */
+static void penetrate(const manifold_params *p, const manifold_pose *pose, manifold_work *w) {
+  pair_work *q = &w->pair;
+  elem inv_pen = K(-1 / p->tau_penetration), cutoff = K(p->cutoff);
+  ITEMS(i, q->num) {
+    vec3 x1 = project(p, 0, pose, gather_vec(q->p1, q->n, q->list, i, q->num), w);
+    vec3 x2 = project(p, 1, pose, gather_vec(q->p2, q->n, q->list, i, q->num), w);
+    real f1 = surface_at(p, 1, pose, x1, w->sdf, trace_at(&q->f1_trace, i)).phi;
+    real f2 = surface_at(p, 0, pose, x2, w->sdf, trace_at(&q->f2_trace, i)).phi;
+    real worth1 = gather(q->near1, q->list, i, q->num) * logistic(f1 * inv_pen);
+    real worth2 = gather(q->near2, q->list, i, q->num) * logistic(f2 * inv_pen);
+    scatter_vec(q->x1, q->n, q->list, i, q->num, x1);
+    scatter_vec(q->x2, q->n, q->list, i, q->num, x2);
+    scatter(q->f1, q->list, i, q->num, f1);
+    scatter(q->f2, q->list, i, q->num, f2);
+    scatter(q->worth, q->list, i, q->num, rmax(worth1, worth2));
+  }
+  q->num_judged = 0;
+  for (int i = 0; i < q->num; i++) {
+    int pair = q->list[i];
+    if (q->worth[pair] * q->colliding[pair] * q->gate[pair] > cutoff || cutoff == 0)
+      q->judged[q->num_judged++] = pair;
+  }
+}
+/* Adds to the cotangents of closest points; a distance has no normal that turns with its surface. */
+static void penetrate_vjp(const manifold_params *p, const manifold_pose *pose, manifold_work *w,
+                          manifold_bars *bars) {
+  pair_work *q = &w->pair;
+  ITEMS(i, q->num) {
+    mask there = exists(i, q->num);
+    vec3 x1 = gather_vec(q->x1, q->n, q->list, i, q->num), x2 = gather_vec(q->x2, q->n, q->list, i, q->num);
+    vec3 g1 = vec_sel(there, gather_vec(q->g_x1, q->n, q->list, i, q->num), vec_zero());
+    vec3 g2 = vec_sel(there, gather_vec(q->g_x2, q->n, q->list, i, q->num), vec_zero());
+    real gf1 = sel(there, gather(q->g_f1, q->list, i, q->num), zero());
+    real gf2 = sel(there, gather(q->g_f2, q->list, i, q->num), zero());
+    g1 =
+        add(g1, surface_vjp(p, 1, pose, x1, vec_zero(), gf1, vec_zero(), trace_at(&q->f1_trace, i), bars, i));
+    g2 =
+        add(g2, surface_vjp(p, 0, pose, x2, vec_zero(), gf2, vec_zero(), trace_at(&q->f2_trace, i), bars, i));
+    if (p->projections > 0) {
+      g1 = project_vjp(p, 0, pose, gather_vec(q->p1, q->n, q->list, i, q->num), g1, w, bars, i,
+                       p->projections);
+      g2 = project_vjp(p, 1, pose, gather_vec(q->p2, q->n, q->list, i, q->num), g2, w, bars, i,
+                       p->projections);
+    }
+    scatter_vec(q->g_x1, q->n, q->list, i, q->num, g1);
+    scatter_vec(q->g_x2, q->n, q->list, i, q->num, g2);
+  }
+  for (int i = 0; i < 3 * q->n; i++) {
+    q->g_p1[i] += q->g_x1[i];
+    q->g_p2[i] += q->g_x2[i];
+  }
+}
+
+FN judged judged_at(const pair_work *q, int i) {
+  judged j;
+  const int32_t *list = q->judged;
+  int num = q->num_judged;
+  j.p1 = gather_vec(q->x1, q->n, list, i, num);
+  j.p2 = gather_vec(q->x2, q->n, list, i, num);
+  j.f1 = gather(q->f1, list, i, num);
+  j.f2 = gather(q->f2, list, i, num);
+  j.colliding = gather(q->colliding, list, i, num);
+  j.near1 = gather(q->near1, list, i, num);
+  j.near2 = gather(q->near2, list, i, num);
+  j.gate = gather(q->gate, list, i, num);
+  return j;
+}
+static void judge(const manifold_params *p, const manifold_pose *pose, manifold_work *w, elem *first,
+                  elem *second) {
+  pair_work *q = &w->pair;
+  if (q->num_judged < manifold_group(p, 2)) leave_pairs(p, q, first, second);
+  ITEMS(i, q->num_judged) {
+    judged j = judged_at(q, i);
+    j.n1 = surface_at(p, 0, pose, j.p1, w->sdf, trace_at(&q->n1_trace, i)).normal;
+    j.n2 = surface_at(p, 1, pose, j.p2, w->sdf, trace_at(&q->n2_trace, i)).normal;
+    store_vec(q->n1, q->n, i, j.n1); /* by place in the list */
+    store_vec(q->n2, q->n, i, j.n2);
+    contact_out c;
+    judge_side(p, &j, 0, &c);
+    put_contact(first, q->n, q->judged, i, q->num_judged, c);
+    judge_side(p, &j, 1, &c);
+    put_contact(second, q->n, q->judged, i, q->num_judged, c);
+  }
+}
+static void judge_vjp(const manifold_params *p, const manifold_pose *pose, manifold_work *w,
+                      manifold_bars *bars, const elem *first, const elem *second) {
+  pair_work *q = &w->pair;
+  const int32_t *list = q->judged;
+  int num = q->num_judged;
+  ITEMS(i, num) {
+    contact_out g1 = get_contact(first, q->n, list, i, num), g2 = get_contact(second, q->n, list, i, num);
+    judged j = judged_at(q, i), bar;
+    bar.p1 = bar.p2 = bar.n1 = bar.n2 = vec_zero();
+    bar.f1 = bar.f2 = bar.colliding = bar.near1 = bar.near2 = bar.gate = zero();
+    j.n1 = load_vec(q->n1, q->n, i);
+    j.n2 = load_vec(q->n2, q->n, i);
+    judge_side_vjp(p, &j, 0, g1, &bar);
+    judge_side_vjp(p, &j, 1, g2, &bar);
+    bar.p1 =
+        add(bar.p1, surface_vjp(p, 0, pose, j.p1, j.n1, zero(), bar.n1, trace_at(&q->n1_trace, i), bars, i));
+    bar.p2 =
+        add(bar.p2, surface_vjp(p, 1, pose, j.p2, j.n2, zero(), bar.n2, trace_at(&q->n2_trace, i), bars, i));
+    scatter_vec(q->g_x1, q->n, list, i, num, bar.p1);
+    scatter_vec(q->g_x2, q->n, list, i, num, bar.p2);
+    scatter(q->g_f1, list, i, num, bar.f1);
+    scatter(q->g_f2, list, i, num, bar.f2);
+    scatter(q->g_colliding, list, i, num, bar.colliding);
+    scatter(q->g_near1, list, i, num, bar.near1);
+    scatter(q->g_near2, list, i, num, bar.near2);
+    scatter(q->g_gate, list, i, num, bar.gate);
+  }
+}
