@@ -159,6 +159,8 @@ grep -qE "overlap +3, the first is environment 0: geom .* of body 'box[1-5]' and
   fail "rollout names the overlapping shapes"
 works gradient $stack --envs 3 --steps 5 --max-separation 1e-4 --json
 holds "value['failed_envs'] == 3 and value['failures']['overlap']['body_names'][0].startswith('box')"
+works rollout $stack --contact longrange --perturb 0.2 --envs 3 --steps 1 --json
+holds "len(value['failures']['overlap']['geom_names']) == 2"
 # starts with gaps so small that friction weighs 1e6 N s: Newton ends where rounding hides what is left
 for dtype in f64 f32; do
   works rollout $stack --envs 128 --steps 2 --perturb 1e-3 --dtype $dtype --json

@@ -442,6 +442,24 @@ TEST(degenerate_triangles) {
   CHECK(strstr(abut_error_message(), "query 0: a: its triangles have an area of 0"));
 }
 
+/* Slivers weigh nothing in the weighted form, however thin: not 0/0, and the same as a barely visible one. */
+TEST(slivers_weigh_nothing) {
+  static const double heights[] = {1e-40, 1e-150, 1e-200, 1e-320, 0};
+  double expected = 0;
+  for (int i = 0; i < 5; i++) {
+    double x[18] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 1, 1, 0, 2, 1, 0, 3, 1 + heights[i], 0};
+    double y[9] = {0, 0, 3, 1, 0, 3, 0, 1, 3};
+    int32_t both[6] = {0, 1, 2, 3, 4, 5}, one[3] = {0, 1, 2};
+    abut_longrange_query q = {5, 1, ABUT_FORM_WEIGHTED, {x, 6, both, 2, NULL, 0}, {y, 3, one, 1, NULL, 0}};
+    abut_longrange_result r;
+    CHECK_STATUS(abut_query_longrange(1, &q, &r, ABUT_F64), ABUT_OK);
+    CHECK(r.status == ABUT_QUERY_OK && r.value > 0 && r.exact_pairs == 2);
+    for (int k = 0; k < 36; k++) CHECK(isfinite(r.twist_hessian[k]));
+    if (i == 0) expected = r.value;
+    CHECK_REL(r.value, expected, 1e-12);
+  }
+}
+
 TEST(bad_queries_are_refused) {
   double x[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0}, y[9] = {0, 0, 3, 1, 0, 3, 0, 1, 3},
          bad[9] = {0, 0, NAN, 1, 0, 0, 0, 1, 0};

@@ -1,5 +1,6 @@
 /* job.c: loads a scene, checks memory, creates the batch. */
 #include "job.h"
+#include "host/memory.h"
 #include <math.h>
 #include <string.h>
 
@@ -52,17 +53,6 @@ abut_options job_options(const cli_options *options) {
   return out;
 }
 
-double job_memory_available(void) {
-  FILE *file = fopen("/proc/meminfo", "r");
-  char line[128];
-  double bytes = INFINITY;
-  long long kib;
-  while (file && fgets(line, sizeof line, file))
-    if (sscanf(line, "MemAvailable: %lld kB", &kib) == 1) bytes = 1024.0 * (double)kib;
-  if (file) fclose(file);
-  return bytes;
-}
-
 int job_create(job *out, const abut_options *options, int64_t nstep, double extra) {
   /* one environment's bytes times their number cannot overflow as doubles, so any --envs gets its answer */
   abut_options one = *options;
@@ -70,7 +60,7 @@ int job_create(job *out, const abut_options *options, int64_t nstep, double extr
   one.nenv = 1;
   if (abut_batch_memory(out->model, &one, nstep, &out->bytes_per_env, &total) != ABUT_OK)
     return cli_library_error();
-  double needed = (double)options->nenv * (double)out->bytes_per_env, available = job_memory_available();
+  double needed = (double)options->nenv * (double)out->bytes_per_env, available = memory_available();
   if (needed < 0x1p60) {
     if (abut_batch_memory(out->model, options, nstep, &out->bytes_per_env, &total) != ABUT_OK)
       return cli_library_error();

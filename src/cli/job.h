@@ -23,7 +23,4 @@ int job_create(job *out, const abut_options *options, int64_t nstep, double extr
 int job_start(job *out, const cli_options *options);
 void job_close(job *out);
 
-/* Bytes that can be had without swapping; infinite where the system does not say. */
-double job_memory_available(void);
-
 #endif

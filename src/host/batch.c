@@ -1,5 +1,6 @@
 /* batch.c: N environments of one model: options, memory, parameters, state. */
 #include "batch.h"
+#include "memory.h"
 #include "backend.h"
 #include "status.h"
 #include "tape.h"
@@ -293,9 +294,27 @@ static abut_status grow_contacts(abut_batch *b, int32_t need) {
   return b->backend->open(b);
 }
 
+/* Whether host memory has room for lists of `need` entries in every lane that has an environment. */
+static abut_status check_far(abut_batch *b, int32_t need) {
+  int32_t had = b->far, lanes = b->kernels->lanes;
+  int64_t used = b->options.nenv < lanes ? b->options.nenv : lanes;
+  lane_group none = {0};
+  b->far = need;
+  double bytes = (double)b->nworker * (double)far_place(b, NULL, &none) * (double)used / lanes,
+         available = memory_available();
+  b->far = had;
+  if (b->cuda || bytes <= available) return ABUT_OK;
+  return abut_fail(
+      ABUT_ERROR_MEMORY,
+      "long-range contact: %d pairs of nodes in an environment need %.1f GiB in %d thread%s, %.1f GiB "
+      "available; coarser meshes, a smaller epsilon or fewer threads need less",
+      need, bytes / 0x1p30, b->nworker, PLURAL(b->nworker), available / 0x1p30);
+}
+
 static abut_status grow_far(abut_batch *b, int64_t need) {
   if (need > INT32_MAX / 2)
     return abut_fail(ABUT_ERROR_MEMORY, "long-range lists of %lld entries are too long", (long long)need);
+  ABUT_TRY(check_far(b, (int32_t)need));
   ABUT_TRY(b->backend->fetch(b));
   b->backend->close(b);
   b->far = need > b->far ? (int32_t)need : b->far;

@@ -60,14 +60,14 @@ abut_status worker_create(abut_batch *b, worker *w) {
   g->slot_new = calloc(cap + 1, sizeof *g->slot_new);
   g->pair_slot = calloc(npair + 1, sizeof *g->pair_slot);
   g->pair_want = calloc(npair + 1, sizeof *g->pair_want);
-  w->far = aligned_zero(far_place(b, NULL, g));
+  w->far = calloc(1, far_place(b, NULL, g) + 64); /* lanes that have no environment never touch theirs */
   g->envelope = calloc((size_t)b->model->nv + 1, sizeof *g->envelope);
   if (!g->work || !g->slots || !g->order || !g->slot_pair || !g->slot_on || !g->slot_new || !g->pair_slot ||
       !g->pair_want || !g->envelope || !w->far) {
     worker_destroy(w);
     return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d contact slots", b->nslot);
   }
-  far_place(b, w->far, g);
+  far_place(b, w->far + (64 - (uintptr_t)w->far % 64) % 64, g);
   return ABUT_OK;
 }
 

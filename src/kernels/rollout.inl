@@ -238,8 +238,14 @@ KERNEL void stage_list_pairs(const step_params *k, lane_group *g, program_io *io
 KERNEL void stage_begun(const step_params *k, lane_group *g, program_io *io) {
   uint32_t overlap = 0;
   if (!LEADER) return;
-  for (int32_t i = 0; i < g->nslot; i++) overlap |= g->slot_new[g->order[i]];
-  overlap &= g->beginning;
+  for (int32_t i = g->nslot - 1; i >= 0; i--) { /* the first pair of each is named */
+    int32_t slot = g->order[i];
+    uint32_t met = g->slot_new[slot] & g->beginning;
+    overlap |= met;
+    LANE_LOOP(lane, met) {
+      if (io->out.overlap_pair) ((int32_t *)io->out.overlap_pair)[g->env[lane]] = g->slot_pair[slot];
+    }
+  }
   g->iterating |= g->beginning & ~overlap;
   g->beginning = 0;
   freeze_lanes(k, g, io, overlap, ABUT_ENV_OVERLAP);
