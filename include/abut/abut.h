@@ -142,6 +142,7 @@ typedef struct abut_geom_def {
   const int32_t *triangles;
   int64_t ntriangle;
   int32_t tessellation;
+  const struct abut_surface *surface; /* smooth surface (surface.h), in the geom frame; may be NULL */
 } abut_geom_def;
 
 typedef struct abut_actuator_def {
