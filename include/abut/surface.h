@@ -87,11 +87,12 @@ ABUT_API abut_status abut_surface_build_model(const abut_surface *surface, const
 typedef struct abut_fit_options {
   int32_t primitives; /* wanted, 1 to 256; fewer where nothing is left to cover */
   int32_t vertices;   /* of the contact mesh, 16 to 100000 */
-  int32_t grid;       /* samples along the longest side of the bounding box, 16 to 400 */
-  int32_t polyhedra;  /* whether a polyhedron may stand for a superquadric that misfits; 0: no */
-  int32_t rounds;     /* attempts to move a primitive to where it helps more */
-  uint64_t seed;      /* of the points that are compared: the same seed, the same bits */
-  double tau;         /* width of the blend (m); 0: 0.002 of the bounding box's diagonal */
+  int32_t grid; /* points along the longest side, of the mesh's distances and the surface's triangles; 16 to
+                   400 */
+  int32_t polyhedra; /* whether a polyhedron may stand for a superquadric that misfits; 0: no */
+  int32_t rounds;    /* attempts to move a primitive to where it helps more */
+  uint64_t seed;     /* of the points that are compared: the same seed, the same bits */
+  double tau;        /* width of the blend (m); 0: 0.002 of the bounding box's diagonal */
 } abut_fit_options;
 ABUT_API abut_fit_options abut_default_fit_options(void);
 

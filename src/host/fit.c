@@ -11,8 +11,8 @@ abut_fit_options abut_default_fit_options(void) {
 }
 
 #if defined(ABUT_HAVE_CMINPACK) && defined(ABUT_HAVE_MESHOPTIMIZER)
-/* points compared each way; points of the fine triangles' grid along the longest side */
-enum { COMPARED = 20000, FINE = 110, STREAM_MESH = 11, STREAM_SURFACE = 12 };
+/* points compared each way */
+enum { COMPARED = 20000, STREAM_MESH = 11, STREAM_SURFACE = 12 };
 
 static abut_status check_range(const char *what, int32_t value, int32_t low, int32_t high) {
   if (value >= low && value <= high) return ABUT_OK;
@@ -137,7 +137,7 @@ static abut_status describe(const abut_fit *fit, const abut_surface *s, const ab
 
 static abut_status finish(const abut_fit *fit, abut_surface *s, abut_fit_report *report) {
   abut_mesh fine;
-  ABUT_TRY(abut_surface_march(s, FINE, &fine));
+  ABUT_TRY(abut_surface_march(s, fit->options.grid, &fine));
   abut_status status = abut_surface_decimate(s, &fine, fit->options.vertices);
   if (status == ABUT_OK) status = describe(fit, s, &fine, report);
   abut_mesh_free(&fine);

@@ -8,8 +8,10 @@
  * should not be there. */
 static const double truncation = 0.025, border = 0.06;
 static const double default_tau = 0.002;
-/* Samples on the surface, in a band around it, deep inside and far outside. */
-enum { ON = 9000, NEAR = 9000, DEEP = 4000, FAR = 2000 };
+/* Parts of the samples that lie on the surface, in a band around it, deep inside and far outside; how many
+ * samples there are in all. */
+static const double on_part = 0.375, near_part = 0.375, deep_part = 0.17, far_part = 0.08;
+enum { PER_PRIMITIVE = 1500, FEWEST = 6000, MOST = 24000 };
 /* Off the surface a sample counts less: the surface is what shall fit. */
 static const double weight_off = 0.6;
 enum { STREAM_ON = 1, STREAM_NEAR = 2, STREAM_DEEP = 3, STREAM_FAR = 4 };
@@ -36,8 +38,7 @@ static void add_sample(abut_fit *fit, const double x[3], double distance, double
   fit->count++;
 }
 
-/* About `wanted` of the grid points with low < distance < high, every one with the same chance, moved within
- * their cell so that they do not lie in layers. */
+/* About `wanted` of the grid points with low < distance < high, every one with the same chance. */
 static void sample_grid(abut_fit *fit, double low, double high, int64_t wanted, uint64_t stream) {
   const abut_fit_grid *grid = &fit->grid;
   int64_t size = abut_fit_grid_size(grid), there = 0, taken = 0;
@@ -54,24 +55,30 @@ static void sample_grid(abut_fit *fit, double low, double high, int64_t wanted, 
   }
 }
 
+static int64_t sample_count(const abut_fit *fit) {
+  int64_t count = (int64_t)PER_PRIMITIVE * fit->options.primitives;
+  return count < FEWEST ? FEWEST : count > MOST ? MOST : count;
+}
+
 static abut_status make_samples(abut_fit *fit) {
   const abut_mesh *m = &fit->mesh.mesh;
-  size_t most = ON + NEAR + DEEP + FAR;
-  fit->points = malloc(3 * most * sizeof *fit->points);
-  fit->target = malloc(most * sizeof *fit->target);
-  fit->weight = malloc(most * sizeof *fit->weight);
-  double *on = malloc(3 * ON * sizeof *on);
+  double most = (double)sample_count(fit), t = fit->truncation;
+  size_t on_count = (size_t)(on_part * most), size = (size_t)most + 4;
+  fit->points = malloc(3 * size * sizeof *fit->points);
+  fit->target = malloc(size * sizeof *fit->target);
+  fit->weight = malloc(size * sizeof *fit->weight);
+  double *on = malloc(3 * on_count * sizeof *on);
   abut_status status = ABUT_OK;
   if (!fit->points || !fit->target || !fit->weight || !on)
-    status = abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %zu samples", most);
+    status = abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %zu samples", size);
   if (status == ABUT_OK)
-    status =
-        abut_fit_sample(m->points, m->faces, m->nface, abut_draw_start(fit->options.seed, STREAM_ON), ON, on);
+    status = abut_fit_sample(m->points, m->faces, m->nface, abut_draw_start(fit->options.seed, STREAM_ON),
+                             (int64_t)on_count, on);
   if (status == ABUT_OK) {
-    for (int64_t i = 0; i < ON; i++) add_sample(fit, on + 3 * i, 0, 1);
-    sample_grid(fit, -2 * fit->truncation, 3 * fit->truncation, NEAR, STREAM_NEAR);
-    sample_grid(fit, -INFINITY, -fit->truncation / 2, DEEP, STREAM_DEEP);
-    sample_grid(fit, 3 * fit->truncation, INFINITY, FAR, STREAM_FAR);
+    for (size_t i = 0; i < on_count; i++) add_sample(fit, on + 3 * i, 0, 1);
+    sample_grid(fit, -2 * t, 3 * t, (int64_t)(near_part * most), STREAM_NEAR);
+    sample_grid(fit, -INFINITY, -t / 2, (int64_t)(deep_part * most), STREAM_DEEP);
+    sample_grid(fit, 3 * t, INFINITY, (int64_t)(far_part * most), STREAM_FAR);
   }
   free(on);
   return status;
