@@ -8,6 +8,7 @@
 #include "host/primitive.h"
 #include "host/shape_hull.h"
 #include "host/surface_mesh.h"
+#include "host/surface_repair.h"
 #include "test.h"
 #include <stdio.h>
 #include <string.h>
@@ -137,6 +138,20 @@ TEST(distances_are_numbers_everywhere) {
     }
 }
 
+/* Two tetrahedra that share vertex 0, and a fold; the fold goes, the second gets a vertex of its own. */
+TEST(sheets_that_touch_are_parted) {
+  int32_t f[10][3] = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}, {1, 2, 5},
+                      {0, 5, 4}, {0, 4, 6}, {0, 6, 5}, {4, 5, 6}, {2, 1, 5}};
+  int32_t nface = 10, npoint = 7, original[9] = {0};
+  REQUIRE(abut_faces_drop_folds(f[0], &nface) == ABUT_OK);
+  REQUIRE(nface == 8);
+  CHECK_STATUS(abut_mesh_check_closed(f[0], nface), ABUT_OK);
+  REQUIRE(abut_faces_part_sheets(f[0], nface, 9, &npoint, original) == ABUT_OK);
+  CHECK(npoint == 8 && original[7] == 0);
+  for (int i = 0; i < 8; i++) CHECK((f[i][0] == 7) == (i >= 4 && i < 7));
+  CHECK_STATUS(abut_mesh_check_closed(f[0], nface), ABUT_OK);
+}
+
 TEST(bad_surfaces_are_refused) {
   static const double bad[] = {0, -1, NAN, INFINITY};
   double phi;
@@ -263,7 +278,8 @@ TEST(one_superquadric_is_recovered) {
     abut_surface *s = NULL;
     REQUIRE(abut_surface_fit(&t, &o, &s, &r) == ABUT_OK);
     CHECK(s->primitive_count == 1 && r.superquadrics == 1 && r.open_edges == 0 && r.nonmanifold_edges == 0);
-    CHECK_NEAR(worst_miss(s, &mesh), 0, 1e-3 * r.diagonal);
+    /* above exponent 1 there are cusps, near which phi / |grad phi| is not quite a distance */
+    CHECK_NEAR(worst_miss(s, &mesh), 0, (i ? 2e-3 : 1e-3) * r.diagonal);
     CHECK_NEAR(r.surface_volume, r.mesh_volume, 0.01 * r.mesh_volume);
     double size[3], wanted[3];
     sorted_sizes(s->primitives, size), sorted_sizes(&truth, wanted);

@@ -3,6 +3,7 @@
 #include "geometry.h"
 #include "shape_hull.h"
 #include "status.h"
+#include "surface_repair.h"
 #include <stdlib.h>
 #ifdef ABUT_HAVE_MESHOPTIMIZER
 #include <meshoptimizer.h>
@@ -172,33 +173,32 @@ static void tuck_edges(draft *d, int32_t vertices, chord *chords) {
 
 /* ---------------------------------------------------------------------------------------- decimation */
 
-/* Two triangles with the same corners, turned against each other, are a fold without thickness: both go. */
-static int32_t drop_folds(int32_t *faces, int32_t nface) {
-  for (int32_t i = 0; i < nface; i++)
-    for (int32_t j = i + 1; j < nface; j++) {
-      const int32_t *f = faces + 3 * i, *g = faces + 3 * j;
-      int turn = f[0] == g[0] ? 0 : f[0] == g[1] ? 1 : f[0] == g[2] ? 2 : -1;
-      if (turn < 0 || f[1] != g[(turn + 2) % 3] || f[2] != g[(turn + 1) % 3]) continue;
-      memcpy(faces + 3 * j, faces + 3 * --nface, 3 * sizeof *faces);
-      memcpy(faces + 3 * i, faces + 3 * --nface, 3 * sizeof *faces);
-      i--;
-      break;
-    }
-  return nface;
-}
-
-/* Keeps the points that the draft's faces have, numbered in their order. */
-static void keep_used(draft *d, const double *points, int32_t *number, int64_t npoint) {
+/* Keeps the points that the draft's faces have, numbered in their order; 0 where there is no room for them.
+ */
+static int keep_used(draft *d, const double *points, int32_t *number, int64_t npoint) {
   for (int64_t i = 0; i < npoint; i++) number[i] = -1;
   d->npoint = 0;
   for (int32_t i = 0; i < 3 * d->nface; i++) {
     int32_t *at = number + d->faces[i];
     if (*at < 0) {
+      if (d->npoint == d->most_points) return 0;
       memcpy(d->points + 3 * d->npoint, points + 3 * (int64_t)d->faces[i], 3 * sizeof *points);
       *at = d->npoint++;
     }
     d->faces[i] = *at;
   }
+  return 1;
+}
+
+/* Gives sheets that touch in a vertex one each. */
+static abut_status part_sheets(draft *d) {
+  int32_t before = d->npoint, *original = malloc((size_t)d->most_points * sizeof *original);
+  if (!original) return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", d->most_points);
+  abut_status status = abut_faces_part_sheets(d->faces, d->nface, d->most_points, &d->npoint, original);
+  for (int32_t i = before; i < d->npoint && status == ABUT_OK; i++)
+    memcpy(d->points + 3 * i, d->points + 3 * original[i], 3 * sizeof *d->points);
+  free(original);
+  return status;
 }
 
 /* Room that decimation works in. */
@@ -219,10 +219,10 @@ static abut_status decimate(draft *d, const abut_mesh *fine, const workplace *w,
                                   3 * sizeof *w->positions, wanted, 1, 0, NULL);
     if (got > 3 * 2 * (size_t)d->most_points) continue;
     for (size_t i = 0; i < got; i++) d->faces[i] = (int32_t)w->kept[i];
-    d->nface = drop_folds(d->faces, (int32_t)(got / 3));
+    d->nface = (int32_t)(got / 3);
+    ABUT_TRY(abut_faces_drop_folds(d->faces, &d->nface));
     if (d->nface < 4 || abut_mesh_check_closed(d->faces, d->nface) != ABUT_OK) continue;
-    keep_used(d, fine->points, w->number, fine->npoint);
-    if (d->npoint <= d->most_points) return ABUT_OK;
+    if (keep_used(d, fine->points, w->number, fine->npoint)) return part_sheets(d);
   }
   return abut_fail(ABUT_ERROR_MODEL, "surface: its %lld triangles do not decimate to %d vertices",
                    (long long)fine->nface, vertices);
