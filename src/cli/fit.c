@@ -1,6 +1,7 @@
 /* fit.c: abut fit: a triangle mesh into a smooth surface of few primitives. */
 #include "abut/surface.h"
 #include "host/file.h"
+#include "host/import.h"
 #include "host/import_mesh.h"
 #include "host/model.h"
 #include "job.h"
@@ -26,7 +27,7 @@ static int take_triangles(const abut_model *m, int32_t geom, abut_mesh *mesh) {
   return CLI_OK;
 }
 
-/* The geom of this name, or the only mesh. */
+/* The geom of this name in a compiled scene, or the only mesh. */
 static int find_geom(const abut_model *m, const cli_options *options, int32_t *geom) {
   int32_t meshes = 0;
   *geom = -1;
@@ -49,8 +50,9 @@ static int find_geom(const abut_model *m, const cli_options *options, int32_t *g
 /* A mesh file, or a geom of a scene in its body's frame. */
 static int load_mesh(const cli_options *options, abut_mesh *mesh) {
   const char *path = options->arguments[0];
-  int scene = abut_file_has_extension(path, ".xml") || abut_file_has_extension(path, ".urdf") ||
-              abut_file_has_extension(path, ".abut");
+  if (abut_file_has_extension(path, ".xml") || abut_file_has_extension(path, ".urdf"))
+    return abut_import_geom(path, options->geom, mesh) == ABUT_OK ? CLI_OK : cli_library_error();
+  int scene = abut_file_has_extension(path, ".abut");
   if (!scene && options->geom) return cli_error("--geom %s: %s is not a scene", options->geom, path);
   if (!scene) return abut_mesh_load(path, mesh) == ABUT_OK ? CLI_OK : cli_library_error();
   job work;

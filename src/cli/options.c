@@ -109,7 +109,7 @@ static const option_spec table[] = {
     {"polyhedra", FLAG, COMMAND_FIT, AT(polyhedra), 0, 0, NULL, NULL, NULL,
      "let polyhedra stand for superquadrics that fit half as well or worse"},
     {"geom", TEXT, COMMAND_FIT, AT(geom), 0, 0, "NAME", NULL, "the only mesh",
-     "the geom of a scene that is fitted"},
+     "the geom of a scene that is fitted, or its mesh"},
     {"grid", INTEGER, COMMAND_FIT, AT(grid), 16, 400, "N", "100", NULL,
      "samples of the signed distance along the longest side"},
     {"rounds", INTEGER, COMMAND_FIT, AT(rounds), 0, 10000, "K", "12", NULL,
