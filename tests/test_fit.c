@@ -526,10 +526,11 @@ TEST(surfaces_are_kept_in_files) {
 }
 
 TEST(a_surface_makes_a_scene) {
-  abut_surface s = small_surface(), view;
+  abut_surface s = small_surface();
   abut_model *m;
   CHECK_STATUS(abut_surface_build_model(&s, "thing", 0, &m), ABUT_ERROR_ARGUMENT);
 #ifdef ABUT_HAVE_QHULL
+  abut_surface view;
   abut_body_def body;
   REQUIRE(abut_surface_build_model(&s, "thing", 600, &m) == ABUT_OK);
   REQUIRE(abut_model_body(m, 1, &body) == ABUT_OK);

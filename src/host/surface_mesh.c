@@ -11,26 +11,12 @@
 
 /* points of a grid along the longest side; of the samples along an edge and a triangle's side */
 enum { SAMPLES = 110, ALONG = 8 };
-/* part of the vertices that decimation leaves to edges that stick out */
-static const double spared = 0.12;
-/* an edge that sticks out by less than this part of the mesh's extent is inside */
-static const double tolerable = 2e-4;
-
-typedef struct draft {
-  const abut_posed *posed;
-  int32_t primitive_count;
-  double tau, extent;
-  double *points; /* room for vertices x 3 */
-  int32_t npoint, most_points;
-  int32_t *faces; /* room for 2 x vertices */
-  int32_t nface;
-} draft;
 
 /* |phi| / |grad phi|, signed: the distance to first order. */
 static double height(const abut_posed *posed, int32_t count, double tau, const double x[3]) {
   double gradient[3], phi = abut_posed_union(posed, count, tau, x, gradient);
   double length = sqrt(abuti_dot3(gradient, gradient));
-  /* between primitives the gradient fades; phi itself is no less than a distance there */
+  /* between primitives the gradient fades, but phi is about a distance */
   return length > 0.5 ? phi / length : phi;
 }
 
@@ -68,6 +54,24 @@ abut_status abut_surface_gaps(const abut_surface *s, abut_fit_report *report) {
   return ABUT_OK;
 }
 
+#ifdef ABUT_HAVE_MESHOPTIMIZER
+/* part of the vertices that decimation leaves to edges that stick out */
+static const double spared = 0.2;
+/* an edge that sticks out by less than this part of the mesh's extent is inside */
+static const double tolerable = 2e-4;
+
+enum { PASSES = 40 };
+
+typedef struct draft {
+  const abut_posed *posed;
+  int32_t primitive_count;
+  double tau, extent;
+  double *points; /* room for vertices x 3 */
+  int32_t npoint, most_points;
+  int32_t *faces; /* room for 2 x vertices */
+  int32_t nface;
+} draft;
+
 /* ---------------------------------------------------------------------------------------- edges */
 
 static int compare_edges(const void *a, const void *b) {
@@ -88,7 +92,6 @@ static int32_t list_edges(const int32_t *faces, int32_t nface, int32_t *edges) {
   return count;
 }
 
-#ifdef ABUT_HAVE_MESHOPTIMIZER
 /* How far the edge sticks out at most, and where. */
 static double stick_out(const draft *d, int32_t a, int32_t b, double *where) {
   double most = 0, x[3];
@@ -143,6 +146,57 @@ static void split_edge(draft *d, int32_t a, int32_t b, double where) {
   }
 }
 
+/* Twice the area of a triangle, as a vector. */
+static void area_vector(const draft *d, int32_t a, int32_t b, int32_t c, double normal[3]) {
+  double u[3], v[3];
+  for (int k = 0; k < 3; k++) {
+    u[k] = d->points[3 * b + k] - d->points[3 * a + k];
+    v[k] = d->points[3 * c + k] - d->points[3 * a + k];
+  }
+  abuti_cross3(normal, u, v);
+}
+
+/* Whether the triangle keeps to the side that `out` points to. */
+static int faces_along(const draft *d, int32_t a, int32_t b, int32_t c, const double out[3]) {
+  double normal[3];
+  area_vector(d, a, b, c, normal);
+  return abuti_dot3(normal, out) > 0.3 * sqrt(abuti_dot3(normal, normal) * abuti_dot3(out, out));
+}
+
+/* How far the edge is from the surface at most, on either side. */
+static double edge_gap(const draft *d, int32_t a, int32_t b) {
+  double most = 0, x[3];
+  for (int q = 1; q < ALONG; q++) {
+    between(d->points + 3 * a, d->points + 3 * b, (double)q / ALONG, x);
+    most = fmax(most, fabs(height(d->posed, d->primitive_count, d->tau, x)));
+  }
+  return most;
+}
+
+/* Replaces the edge a b by the other diagonal of its two triangles where that is less far from the surface
+ * than the edge sticks out, is not an edge yet, and folds nothing. Returns whether it did. */
+static int flip_edge(draft *d, const int32_t a, const int32_t b, double out) {
+  int32_t *left = NULL, *right = NULL, c = -1, e = -1;
+  double first[3], second[3];
+  for (int32_t i = 0; i < d->nface; i++)
+    for (int k = 0; k < 3; k++) {
+      int32_t *f = d->faces + 3 * i, from = f[k], to = f[(k + 1) % 3];
+      if (from == a && to == b) left = f, c = f[(k + 2) % 3];
+      if (from == b && to == a) right = f, e = f[(k + 2) % 3];
+    }
+  if (!left || !right || c == e || edge_gap(d, c, e) > 0.8 * out) return 0;
+  for (int32_t i = 0; i < 3 * d->nface; i++)
+    if (d->faces[i] == c &&
+        (d->faces[i % 3 == 2 ? i - 2 : i + 1] == e || d->faces[i % 3 ? i - 1 : i + 2] == e))
+      return 0;
+  area_vector(d, a, b, c, first), area_vector(d, b, a, e, second);
+  for (int k = 0; k < 3; k++) first[k] += second[k];
+  if (!faces_along(d, c, a, e, first) || !faces_along(d, e, b, c, first)) return 0;
+  left[0] = c, left[1] = a, left[2] = e;
+  right[0] = e, right[1] = b, right[2] = c;
+  return 1;
+}
+
 typedef struct chord {
   double out, where;
   int32_t a, b;
@@ -154,11 +208,12 @@ static int compare_chords(const void *a, const void *b) {
   return p->a != q->a ? p->a - q->a : p->b - q->b;
 }
 
-/* Splits edges that stick out, the worst first, until there is no such edge or no vertex is left. A split
- * leaves all other edges where they are. chords: room for 3 x most_points. */
+/* Flips or splits edges that stick out, the worst first, until there is no such edge, or no vertex left and
+ * nothing to flip. Both leave all other edges where they are. chords: room for 3 x most_points. */
 static void tuck_edges(draft *d, int32_t vertices, chord *chords) {
-  for (int32_t count = 1; count > 0 && d->npoint < vertices;) {
-    count = 0;
+  for (int32_t changes = 1, passes = 0; changes > 0 && passes < PASSES; passes++) {
+    int32_t count = 0;
+    changes = 0;
     for (int32_t i = 0; i < 3 * d->nface; i++) {
       chord c = {.a = d->faces[i], .b = d->faces[i % 3 == 2 ? i - 2 : i + 1]};
       if (c.a > c.b) continue; /* the neighbour has it the other way round */
@@ -166,8 +221,11 @@ static void tuck_edges(draft *d, int32_t vertices, chord *chords) {
       if (c.out > tolerable * d->extent) chords[count++] = c;
     }
     qsort(chords, (size_t)count, sizeof *chords, compare_chords);
-    for (int32_t i = 0; i < count && d->npoint < vertices; i++)
-      split_edge(d, chords[i].a, chords[i].b, chords[i].where);
+    for (int32_t i = 0; i < count; i++)
+      if (flip_edge(d, chords[i].a, chords[i].b, chords[i].out))
+        changes++;
+      else if (d->npoint < vertices)
+        split_edge(d, chords[i].a, chords[i].b, chords[i].where), changes++;
   }
 }
 
