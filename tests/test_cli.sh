@@ -310,6 +310,11 @@ if "$abut" fit "$folder/cube.obj" $quick >/dev/null 2>"$folder/stderr"; then
   works fit "$folder/cube.abut" $quick
   works fit $stack --geom "$("$abut" info $stack --json | python3 -c 'import json, sys
 print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0])')" $quick
+  if "$abut" info scenes/arm_mesh.xml >/dev/null 2>&1; then
+    works fit scenes/arm_mesh.xml $quick
+    refuses "shows no mesh 'absent'" fit scenes/arm_mesh.xml --geom absent
+    refuses "no geom that shows a mesh" fit scenes/stack5.xml
+  fi
   refuses "the mesh is empty" fit "$folder/points.obj" -o "$out/a.abut"
   refuses "encloses none" fit "$folder/square.obj" -o "$out/a.abut"
   refuses "name the geom with --geom" fit $stack -o "$out/a.abut"

@@ -394,6 +394,37 @@ TEST(meshes_that_enclose_nothing_are_refused) {
   CHECK(s == NULL);
 }
 
+/* Triangles at random, in any unit and far from the origin: a result of numbers, or a refusal. */
+TEST(triangle_soups_give_numbers) {
+  static const double scales[] = {1, 1e-20, 1e20, 1};
+  int fitted = 0;
+  for (int i = 0; i < 4; i++) {
+    double points[60][3];
+    int32_t soup[40][3];
+    uint32_t random = 12345u + (uint32_t)i;
+    for (int k = 0; k < 180; k++) {
+      random = random * 1664525 + 1013904223;
+      points[k / 3][k % 3] = scales[i] * ((random >> 8) * 0x1p-24 + (i == 3 ? 1e6 : 0));
+    }
+    for (int k = 0; k < 120; k++) {
+      random = random * 1664525 + 1013904223;
+      soup[k / 3][k % 3] = (int32_t)((random >> 8) % 60);
+    }
+    abut_triangles t = {.vertices = points[0], .nvertex = 60, .triangles = soup[0], .ntriangle = 40};
+    abut_fit_options o = quick(2);
+    abut_fit_report r;
+    abut_surface *s = NULL;
+    o.grid = 20;
+    if (abut_surface_fit(&t, &o, &s, &r) != ABUT_OK) continue;
+    fitted++;
+    CHECK_STATUS(abut_surface_check(s), ABUT_OK);
+    CHECK(isfinite(r.mean_distance) && isfinite(r.hausdorff) && isfinite(r.largest_gap) && r.mesh_volume > 0);
+    CHECK(r.open_edges > 0);
+    abut_surface_destroy(s);
+  }
+  CHECK(fitted > 0);
+}
+
 TEST(bad_options_are_refused) {
   abut_triangles t = {.vertices = cube[0], .nvertex = 8, .triangles = cube_faces[0], .ntriangle = 12};
   abut_surface *s;

@@ -141,8 +141,9 @@ static abut_status finish(const abut_fit *fit, abut_surface *s, abut_fit_report 
   abut_status status = abut_surface_decimate(s, &fine, fit->options.vertices);
   if (status == ABUT_OK) status = describe(fit, s, &fine, report);
   abut_mesh_free(&fine);
-  if (status == ABUT_OK) place(&fit->mesh, s);
-  return status;
+  if (status != ABUT_OK) return status;
+  place(&fit->mesh, s);
+  return abut_surface_check(s);
 }
 
 static abut_status run(abut_fit *fit, const abut_triangles *mesh, abut_surface **surface,

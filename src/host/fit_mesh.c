@@ -5,8 +5,8 @@
 #include <stdlib.h>
 
 enum { MOST = INT32_MAX / 16 };
-/* coordinates above would overflow in products */
-static const double largest = 1e100;
+/* lengths beyond these would over- or underflow in volumes and moments */
+static const double largest = 1e25, smallest = 1e-25;
 
 void abut_fit_mesh_free(abut_fit_mesh *mesh) { abut_mesh_free(&mesh->mesh); }
 
@@ -48,7 +48,9 @@ static abut_status scale_mesh(abut_fit_mesh *out) {
     }
   double square = 0, extent = 0;
   for (int k = 0; k < 3; k++) extent = fmax(extent, out->high[k] - out->low[k]);
-  if (!(extent > 1e-100)) return abut_fail(ABUT_ERROR_MODEL, "fit: the mesh's largest extent is %g", extent);
+  if (!(extent > smallest))
+    return abut_fail(ABUT_ERROR_MODEL, "fit: the mesh's largest extent is %g, must be above %g", extent,
+                     smallest);
   for (int k = 0; k < 3; k++) {
     double side = (out->high[k] - out->low[k]) / extent;
     square += side * side;
