@@ -468,7 +468,7 @@ TEST(scans_are_fitted) {
     if (abut_mesh_load(path, &mesh) != ABUT_OK) continue;
     abut_triangles t = triangles_of(&mesh);
     abut_fit_options o = quick(scans[i].primitives);
-    o.grid = 50, o.vertices = 600;
+    o.grid = 30, o.vertices = 600;
     abut_fit_report r;
     abut_surface *s = NULL;
     CHECK_STATUS(abut_surface_fit(&t, &o, &s, &r), ABUT_OK);

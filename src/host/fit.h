@@ -59,9 +59,9 @@ void abut_fit_cover(abut_fit *fit, int32_t without);
 abut_status abut_fit_seed(const abut_fit *fit, int32_t rank, double depth, abut_primitive *start,
                           int32_t *found);
 
-/* fit_least.c: least squares. Moves primitive l for at most `evaluations` evaluations of the samples near it;
- * its rows are up to date afterwards. */
-abut_status abut_fit_move(abut_fit *fit, int32_t l, int32_t evaluations);
+/* fit_least.c: least squares. Moves primitive l for at most `evaluations` evaluations of every stride-th of
+ * the samples, as far as they are near it; its rows are up to date afterwards. */
+abut_status abut_fit_move(abut_fit *fit, int32_t l, int32_t evaluations, int32_t stride);
 
 /* fit_refine.c: adds primitives until there are options.primitives, then improves them. */
 abut_status abut_fit_run(abut_fit *fit);

@@ -52,10 +52,10 @@ static double others_at(const abut_fit *fit, int32_t l, int64_t i) {
 }
 
 /* Samples that the primitive may come to feel: near it, and not deep inside another. */
-static void gather(const abut_fit *fit, int32_t l, problem *in) {
+static void gather(const abut_fit *fit, int32_t l, int32_t stride, problem *in) {
   const double *phi = fit->phi + l * fit->count, *slope = fit->slope + l * fit->count;
   in->count = 0;
-  for (int64_t i = 0; i < fit->count; i++) {
+  for (int64_t i = 0; i < fit->count; i += stride) {
     if (phi[i] > reach * fit->truncation * slope[i]) continue;
     double others = others_at(fit, l, i);
     if (others < -2 * fit->truncation) continue;
@@ -87,7 +87,7 @@ static abut_status solve(problem *in, int32_t evaluations, abut_fit_primitive *m
   return ABUT_OK;
 }
 
-abut_status abut_fit_move(abut_fit *fit, int32_t l, int32_t evaluations) {
+abut_status abut_fit_move(abut_fit *fit, int32_t l, int32_t evaluations, int32_t stride) {
   size_t n = (size_t)fit->count;
   problem in = {.fit = fit, .form = &abut_fit_superquadric};
   if (fit->primitives[l].primitive.kind == ABUT_PRIMITIVE_POLYHEDRON) in.form = &abut_fit_polyhedron;
@@ -96,7 +96,7 @@ abut_status abut_fit_move(abut_fit *fit, int32_t l, int32_t evaluations) {
   abut_status status = ABUT_OK;
   if (in.point && in.target) {
     in.weight = in.target + n, in.others = in.target + 2 * n, in.slope = in.target + 3 * n;
-    gather(fit, l, &in);
+    gather(fit, l, stride, &in);
     status = solve(&in, evaluations, fit->primitives + l);
   } else {
     status = abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %lld samples", (long long)fit->count);

@@ -5,14 +5,15 @@
 #include <stdlib.h>
 
 #ifdef ABUT_HAVE_CMINPACK
-/* Evaluations of one move: of one start of several, of the best of them, of a primitive in its place. */
-enum { TRIAL_MOVE = 8, FIRST_MOVE = 25, NEXT_MOVE = 8 };
+/* Evaluations of one move: of one start of several (of some samples), of the best, of a primitive in its
+ * place. */
+enum { TRIAL_MOVE = 8, FIRST_MOVE = 25, NEXT_MOVE = 8, TRIAL_STRIDE = 3 };
 /* A change must lower the cost by this part of it. */
 static const double worthwhile = 1e-3;
 
 static abut_status sweep(abut_fit *fit, int times) {
   for (int i = 0; i < times; i++)
-    for (int32_t l = 0; l < fit->primitive_count; l++) ABUT_TRY(abut_fit_move(fit, l, NEXT_MOVE));
+    for (int32_t l = 0; l < fit->primitive_count; l++) ABUT_TRY(abut_fit_move(fit, l, NEXT_MOVE, 1));
   return ABUT_OK;
 }
 
@@ -56,7 +57,7 @@ static abut_status add_in_region(abut_fit *fit, int32_t rank, int32_t *added) {
       abut_primitive turned = start;
       make_axis_z(&turned, axis);
       append(fit, &turned);
-      ABUT_TRY(abut_fit_move(fit, l, TRIAL_MOVE));
+      ABUT_TRY(abut_fit_move(fit, l, TRIAL_MOVE, TRIAL_STRIDE));
       double cost = abut_fit_cost(fit, -1);
       if (cost < best) best = cost, winner = fit->primitives[l].primitive;
       fit->primitive_count = l;
@@ -64,7 +65,7 @@ static abut_status add_in_region(abut_fit *fit, int32_t rank, int32_t *added) {
   }
   if (!(best < INFINITY)) return ABUT_OK;
   append(fit, &winner);
-  ABUT_TRY(abut_fit_move(fit, l, FIRST_MOVE));
+  ABUT_TRY(abut_fit_move(fit, l, FIRST_MOVE, 1));
   *added = abut_fit_cost(fit, -1) < before * (1 - worthwhile);
   if (!*added) fit->primitive_count = l;
   return ABUT_OK;
@@ -112,8 +113,8 @@ static abut_status add_by_split(abut_fit *fit, int32_t rank, abut_fit_primitive 
   abut_fit_evaluate(fit, l);
   append(fit, &other);
   for (int i = 0; i < 4; i++) {
-    ABUT_TRY(abut_fit_move(fit, l, NEXT_MOVE));
-    ABUT_TRY(abut_fit_move(fit, count, NEXT_MOVE));
+    ABUT_TRY(abut_fit_move(fit, l, NEXT_MOVE, 1));
+    ABUT_TRY(abut_fit_move(fit, count, NEXT_MOVE, 1));
   }
   *added = abut_fit_cost(fit, -1) < before * (1 - worthwhile);
   if (!*added) restore(fit, saved, count);
@@ -204,7 +205,7 @@ static abut_status try_polyhedron(abut_fit *fit, int32_t l, int32_t *nearest) {
   abut_fit_primitive kept = fit->primitives[l];
   fit->primitives[l] = abut_fit_planes_around(&kept.primitive);
   abut_fit_evaluate(fit, l);
-  ABUT_TRY(abut_fit_move(fit, l, FIRST_MOVE));
+  ABUT_TRY(abut_fit_move(fit, l, FIRST_MOVE, 1));
   if (abut_fit_cost(fit, -1) < before && cost_near(fit, nearest, l) < clearly * near) return ABUT_OK;
   fit->primitives[l] = kept;
   abut_fit_evaluate(fit, l);

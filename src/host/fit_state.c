@@ -57,7 +57,10 @@ static void sample_grid(abut_fit *fit, double low, double high, int64_t wanted, 
 
 static int64_t sample_count(const abut_fit *fit) {
   int64_t count = (int64_t)PER_PRIMITIVE * fit->options.primitives;
-  return count < FEWEST ? FEWEST : count > MOST ? MOST : count;
+  /* a coarse grid has no more to say */
+  int64_t most = (int64_t)MOST * (fit->options.grid < 100 ? fit->options.grid : 100) / 100;
+  if (count > most) count = most;
+  return count < FEWEST ? FEWEST : count;
 }
 
 static abut_status make_samples(abut_fit *fit) {
