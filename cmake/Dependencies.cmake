@@ -60,6 +60,18 @@ if(QHULL_FOUND)
 endif()
 note_dependency(qhull "${QHULL_FOUND}" "${QHULL_LIBRARY}" "convex hulls of meshes")
 
+# fitting needs both
+find_plain_library(CMINPACK cminpack cminpack-1/cminpack.h)
+if(CMINPACK_FOUND)
+  use_dependency(abut_dependencies CMINPACK abut_CMINPACK)
+endif()
+note_dependency(cminpack "${CMINPACK_FOUND}" "${CMINPACK_LIBRARY}" "abut fit")
+find_plain_library(MESHOPTIMIZER meshoptimizer meshoptimizer.h)
+if(MESHOPTIMIZER_FOUND)
+  use_dependency(abut_dependencies MESHOPTIMIZER abut_MESHOPTIMIZER)
+endif()
+note_dependency(meshopt "${MESHOPTIMIZER_FOUND}" "${MESHOPTIMIZER_LIBRARY}" "abut fit, contact meshes")
+
 set(HDF5_PREFER_PARALLEL OFF)
 find_package(HDF5 QUIET COMPONENTS C)
 if(HDF5_FOUND)

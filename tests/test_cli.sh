@@ -276,6 +276,65 @@ wait $runner
 [ $? -eq 2 ] && grep -q interrupted "$folder/stderr" && pass || fail "SIGTERM: $(cat "$folder/stderr")"
 [ -z "$(ls "$folder" | grep -e interrupted -e '\.part$')" ] && pass || fail "a partial file stayed"
 
+# --------------------------------------------------------------------------------------------- fit
+cat >"$folder/cube.obj" <<'END'
+v -1 -1 -1
+v 1 -1 -1
+v -1 1 -1
+v 1 1 -1
+v -1 -1 1
+v 1 -1 1
+v -1 1 1
+v 1 1 1
+f 1 3 4 2
+f 5 6 8 7
+f 1 2 6 5
+f 3 7 8 4
+f 1 5 7 3
+f 2 4 8 6
+END
+head -n 8 "$folder/cube.obj" >"$folder/points.obj"
+head -n 9 "$folder/cube.obj" >"$folder/square.obj"
+printf 'v 0 0 nan\nf 1 1 1\n' >"$folder/nan.obj"
+quick="--primitives 1 --grid 24 --vertices 60"
+if "$abut" fit "$folder/cube.obj" $quick >/dev/null 2>"$folder/stderr"; then
+  works fit "$folder/cube.obj" $quick
+  works fit "$folder/cube.obj" $quick -o "$folder/cube.abut" --json
+  holds "value['primitives'] == 1 and value['mean_distance_relative'] < 0.015 and value['vertex_gap'] < 1e-9"
+  holds "value['vertices'] - value['edges'] + value['triangles'] == 2 and value['assumed']['open_edges'] == 0"
+  works fit "$folder/cube.obj" $quick --out "$folder/again.abut" --json
+  cmp -s "$folder/cube.abut" "$folder/again.abut" && pass || fail "two fits of one mesh differ"
+  works info "$folder/cube.abut" --json
+  holds "value['geoms'][0]['surface']['primitives'][0]['kind'] == 'superquadric' and value['nv'] == 6"
+  works rollout "$folder/cube.abut" --steps 3
+  works convert "$folder/cube.abut" "$folder/again.abut"
+  cmp -s "$folder/cube.abut" "$folder/again.abut" && pass || fail "convert of a .abut file with a surface is not a copy"
+  works fit "$folder/cube.abut" $quick
+  works fit $stack --geom "$("$abut" info $stack --json | python3 -c 'import json, sys
+print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0])')" $quick
+  if "$abut" info scenes/arm_mesh.xml >/dev/null 2>&1; then
+    works fit scenes/arm_mesh.xml $quick
+    refuses "shows no mesh 'absent'" fit scenes/arm_mesh.xml --geom absent
+    refuses "no geom that shows a mesh" fit scenes/stack5.xml
+  fi
+  refuses "the mesh is empty" fit "$folder/points.obj" -o "$out/a.abut"
+  refuses "encloses none" fit "$folder/square.obj" -o "$out/a.abut"
+  refuses "name the geom with --geom" fit $stack -o "$out/a.abut"
+  refuses "has no geom 'absent'" fit $stack --geom absent -o "$out/a.abut"
+else
+  refuses "built without" fit "$folder/cube.obj" -o "$out/a.abut"
+fi
+refuses "coordinate nan" fit "$folder/nan.obj" -o "$out/a.abut"
+refuses "must end in .abut" fit "$folder/cube.obj" -o "$out/a.obj"
+refuses "absent" fit "$folder/cube.obj" -o "$folder/absent/a.abut"
+refuses "absent.obj" fit "$folder/absent.obj" -o "$out/a.abut"
+refuses "is not a scene" fit "$folder/cube.obj" --geom a
+refuses "--primitives 0" fit "$folder/cube.obj" --primitives 0 -o "$out/a.abut"
+refuses "--primitives 1000000" fit "$folder/cube.obj" --primitives 1000000 -o "$out/a.abut"
+refuses "--vertices 3" fit "$folder/cube.obj" --vertices 3
+refuses "--tau 0" fit "$folder/cube.obj" --tau 0
+refuses "unknown option '-o'" info $stack -o "$out/a.abut"
+
 # --------------------------------------------------------------------------------------------- gradient
 works gradient $ant --envs 2 --steps 5
 works gradient $ant --envs 2 --steps 5 --json

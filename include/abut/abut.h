@@ -142,6 +142,7 @@ typedef struct abut_geom_def {
   const int32_t *triangles;
   int64_t ntriangle;
   int32_t tessellation;
+  const struct abut_surface *surface; /* smooth surface (surface.h), in the geom frame; may be NULL */
 } abut_geom_def;
 
 typedef struct abut_actuator_def {
@@ -347,8 +348,8 @@ typedef struct abut_rollout_args {
   abut_tensor *status;       /* [N] uint32 */
   abut_tensor *iterations;   /* [N, T] int32 Newton iterations */
   abut_tensor *moved;        /* [N] largest distance a body was moved to separate shapes at the start (m) */
-  abut_tensor *overlap_pair; /* [N] int32, the pair that overlaps: that could not be separated at the start, or
-                                with which a step began; -1 if none */
+  abut_tensor *overlap_pair; /* [N] int32, the pair that overlaps: that could not be separated at the start,
+                                or with which a step began; -1 if none */
 } abut_rollout_args;
 ABUT_API abut_rollout_args abut_default_rollout_args(void);
 

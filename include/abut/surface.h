@@ -20,7 +20,7 @@ extern "C" {
 enum {
   ABUT_PRIMITIVE_SUPERQUADRIC = 0,
   ABUT_PRIMITIVE_POLYHEDRON = 1,
-  ABUT_PRIMITIVE_POINT_CLOUD = 2,
+  ABUT_PRIMITIVE_POINT_CLOUD = 2, /* in manifolds and queries; not in fits and files */
 };
 
 /* Signed distance phi of one primitive at a point; x is the point in the primitive's frame.
@@ -32,11 +32,10 @@ enum {
  * Polyhedron: phi = tau log sum exp((n_i.x - d_i) / tau) over its planes.
  * Point cloud: phi = sum B_i n_i.(x - p_i) / sum B_i, B_i = exp(-|x - p_i|^2 / (2 sigma_i^2)). */
 typedef struct abut_primitive {
-  int32_t kind;       /* ABUT_PRIMITIVE_* */
-  int32_t subtracted; /* 1: cut out of the union of the others. Point clouds and this: for manifolds and
-                         queries, not for fits and files */
+  int32_t kind; /* ABUT_PRIMITIVE_* */
   /* polyhedron: its rows of abut_surface.planes; cloud: of abut_surface.points; else 0 */
   int32_t first_plane, plane_count;
+  int32_t subtracted;   /* 1: cut out of the union of the others; in manifolds and queries only */
   double position[3];   /* of its frame in the surface's (m) */
   double quaternion[4]; /* unit */
   double size[3];       /* a, b, c: half sizes, positive (m); polyhedron: not used, 1 */
@@ -50,8 +49,8 @@ typedef struct abut_surface {
   int32_t primitive_count;
   double *planes; /* plane_count x 4: unit outward normal, offset d (m), in the frame of their primitive */
   int32_t plane_count;
-  double *points; /* point_count x 7: place, unit outward normal, sigma (m; 0: twice the distance to the sixth
-                     neighbour), in the frame of their primitive */
+  double *points; /* point_count x 7: place (m), unit outward normal, sigma (m; 0: twice the distance to the
+                     sixth neighbour), in the frame of their primitive */
   int32_t point_count;
   double tau; /* width of the blend, positive (m) */
   /* contact mesh: closed, outward, in the surface's frame; its vertices lie on phi = 0. May be empty. */
@@ -81,16 +80,23 @@ ABUT_API abut_status abut_surface_make_mesh(abut_surface *surface, int32_t verti
  * model; count 0 where the geom has none. */
 ABUT_API abut_status abut_model_surface(const abut_model *model, int32_t geom, abut_surface *view);
 
+/* A scene of one free body with one geom, both named `name` (may be NULL): the surface, its contact mesh for
+ * long-range contact and that mesh's hull for the others. Mass and inertia are the contact mesh's at this
+ * density (kg/m^3, positive). Fails where the surface has no contact mesh. */
+ABUT_API abut_status abut_surface_build_model(const abut_surface *surface, const char *name, double density,
+                                              abut_model **model);
+
 /* ---------------------------------------------------------------------------------------- fitting */
 
 typedef struct abut_fit_options {
   int32_t primitives; /* wanted, 1 to 256; fewer where nothing is left to cover */
   int32_t vertices;   /* of the contact mesh, 16 to 100000 */
-  int32_t grid;       /* samples along the longest side of the bounding box, 16 to 400 */
-  int32_t polyhedra;  /* whether a polyhedron may replace a superquadric that misfits */
-  int32_t rounds;     /* attempts to move a primitive to where it helps more */
-  uint64_t seed;      /* of the points that are compared: the same seed, the same bits */
-  double tau;         /* width of the blend (m); 0: 0.002 of the bounding box's diagonal */
+  int32_t grid; /* points along the longest side, of the mesh's distances and the surface's triangles; 16 to
+                   400 */
+  int32_t polyhedra; /* whether a polyhedron may stand for a superquadric that misfits; 0: no */
+  int32_t rounds;    /* attempts to move a primitive to where it helps more */
+  uint64_t seed;     /* of the points that are compared: the same seed, the same bits */
+  double tau;        /* width of the blend (m); 0: 0.002 of the bounding box's diagonal */
 } abut_fit_options;
 ABUT_API abut_fit_options abut_default_fit_options(void);
 

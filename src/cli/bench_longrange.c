@@ -150,11 +150,11 @@ static int measure(bench *in, const char *name, int32_t tessellation, trial_cost
 static int ask_balls(int32_t tessellation, double apart, double epsilon, int32_t dtype,
                      abut_longrange_result *result, double *seconds) {
   abut_geom_def ball = abut_default_geom_def();
-  abut_surface surface;
+  abut_shape_surface surface;
   ball.type = ABUT_GEOM_SPHERE;
   ball.size[0] = 0.1;
   ball.tessellation = tessellation;
-  if (abut_surface_build(&ball, NULL, &surface) != ABUT_OK) return cli_library_error();
+  if (abut_shape_surface_build(&ball, NULL, &surface) != ABUT_OK) return cli_library_error();
   double *other = malloc((size_t)surface.npoint * 3 * sizeof *other);
   for (int64_t i = 0; other && i < 3 * surface.npoint; i++)
     other[i] = surface.points[i] + (i % 3 == 0 ? apart : 0);
@@ -166,7 +166,7 @@ static int ask_balls(int32_t tessellation, double apart, double epsilon, int32_t
   if (code == CLI_OK && abut_query_longrange(1, &q, result, dtype) != ABUT_OK) code = cli_library_error();
   *seconds = cli_now() - start;
   free(other);
-  abut_surface_free(&surface);
+  abut_shape_surface_free(&surface);
   return code;
 }
 

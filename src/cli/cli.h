@@ -22,6 +22,7 @@ int cli_convert(const cli_options *options);
 int cli_rollout(const cli_options *options);
 int cli_gradient(const cli_options *options);
 int cli_optimise(const cli_options *options);
+int cli_fit(const cli_options *options);
 int cli_query(const cli_options *options);
 int cli_bench(const cli_options *options);
 

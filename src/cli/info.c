@@ -1,4 +1,5 @@
 /* info.c: abut info: what a scene holds, the defaults in force, advice on contact. */
+#include "abut/surface.h"
 #include "advice.h"
 #include "job.h"
 #include "json.h"
@@ -72,6 +73,18 @@ static void print_geoms(const job *in) {
   }
 }
 
+/* Surfaces of geoms that have one (abut fit). */
+static void print_surfaces(const job *in) {
+  for (int32_t i = 0, headed = 0; i < in->sizes.ngeom; i++) {
+    abut_surface s;
+    if (abut_model_surface(in->model, i, &s) != ABUT_OK || s.primitive_count == 0) continue;
+    if (!headed) printf("\nsurfaces\n  geom  primitives  planes     tau (m)  vertices   edges  triangles\n");
+    headed = 1;
+    printf("%6d  %10d  %6d  %10.4g  %8d  %6d  %9d\n", i, s.primitive_count, s.plane_count, s.tau,
+           s.vertex_count, s.edge_count, s.triangle_count);
+  }
+}
+
 static void print_defaults(const job *in) {
   const abut_options *used = &in->options;
   printf("\noptions in force\n");
@@ -120,6 +133,7 @@ static void print_table(const job *in, const cli_options *options, double load) 
   print_joints(in);
   print_actuators(in);
   print_geoms(in);
+  print_surfaces(in);
   for (int32_t i = 0; i < sizes.nkey; i++)
     printf("%s%s", i ? ", " : "\nkeyframes: ", abut_model_name(in->model, 'k', i));
   if (sizes.nkey) printf("\n");
@@ -187,6 +201,34 @@ static void json_actuators(json_writer *json, const job *in) {
   emit_close(json, ']');
 }
 
+static void json_surface(json_writer *json, const job *in, int32_t geom) {
+  static const char *const kinds[] = {"superquadric", "polyhedron"};
+  abut_surface s;
+  if (abut_model_surface(in->model, geom, &s) != ABUT_OK || s.primitive_count == 0) return;
+  emit_open(json, "surface", '{');
+  emit_number(json, "tau", s.tau);
+  emit_integer(json, "vertices", s.vertex_count);
+  emit_integer(json, "edges", s.edge_count);
+  emit_integer(json, "triangles", s.triangle_count);
+  emit_open(json, "primitives", '[');
+  for (int32_t l = 0; l < s.primitive_count; l++) {
+    const abut_primitive *p = s.primitives + l;
+    emit_open(json, NULL, '{');
+    emit_text(json, "kind", kinds[p->kind]);
+    emit_numbers(json, "position", p->position, 3);
+    emit_numbers(json, "quaternion", p->quaternion, 4);
+    if (p->kind == ABUT_PRIMITIVE_SUPERQUADRIC) {
+      emit_numbers(json, "size", p->size, 3);
+      emit_numbers(json, "exponents", p->exponents, 2);
+    } else {
+      emit_rows(json, "planes", s.planes + 4 * (int64_t)p->first_plane, p->plane_count, 4);
+    }
+    emit_close(json, '}');
+  }
+  emit_close(json, ']');
+  emit_close(json, '}');
+}
+
 static void json_geoms(json_writer *json, const job *in) {
   emit_open(json, "geoms", '[');
   for (int32_t i = 0; i < in->sizes.ngeom; i++) {
@@ -202,6 +244,7 @@ static void json_geoms(json_writer *json, const job *in) {
     emit_number(json, "radius", hull.radius);
     emit_number(json, "hull_error", hull.error);
     emit_number(json, "friction", def.friction);
+    json_surface(json, in, i);
     emit_close(json, '}');
   }
   emit_close(json, ']');

@@ -18,6 +18,8 @@ int main(int argc, char **argv) {
     return cli_gradient(&options);
   case COMMAND_OPTIMISE:
     return cli_optimise(&options);
+  case COMMAND_FIT:
+    return cli_fit(&options);
   case COMMAND_QUERY:
     return cli_query(&options);
   default:

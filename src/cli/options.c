@@ -66,8 +66,8 @@ static const option_spec table[] = {
      "controls: a file holds [N or 1, T or 1, nu]; random is uniform in ctrlrange"},
     {"key", TEXT, RUN_COMMANDS, AT(key), 0, 0, "NAME", NULL, "the reference pose at rest",
      "keyframe to start from"},
-    {"seed", UNSIGNED, RUN_COMMANDS | COMMAND_OPTIMISE, AT(seed), 0, 0, "K", "0", NULL,
-     "of random controls, perturbations, starts"},
+    {"seed", UNSIGNED, RUN_COMMANDS | COMMAND_OPTIMISE | COMMAND_FIT, AT(seed), 0, 0, "K", "0", NULL,
+     "of random controls, perturbations, starts, samples"},
     {"perturb", NONNEGATIVE, RUN_COMMANDS, AT(perturb), 0, 0, "SIGMA", "0", NULL,
      "standard deviation of noise on the initial qvel and qpos"},
     {"device", CHOICE, STEP_COMMANDS | COMMAND_BENCH, AT(device), 0, 0, "auto|cpu|cuda", "auto", NULL,
@@ -100,8 +100,26 @@ static const option_spec table[] = {
      "drop what can be dropped from a scene, with a warning, instead of refusing"},
     {"hull-points", INTEGER, SCENE_COMMANDS, AT(hull_points), 4, 100000, "K", NULL, "the library's",
      "points of the hulls that replace cylinders and ellipsoids"},
-    {"json", FLAG, COMMAND_INFO | RUN_COMMANDS | COMMAND_BENCH | COMMAND_OPTIMISE, AT(json), 0, 0, NULL, NULL,
-     NULL, "one JSON value on standard output"},
+    {"out", TEXT, COMMAND_FIT, AT(out), 0, 0, "FILE.abut", NULL, "none",
+     "the fitted surface as a scene of one body; also -o"},
+    {"primitives", INTEGER, COMMAND_FIT, AT(primitives), 1, 256, "N", "12", NULL,
+     "superquadrics, or fewer where nothing is left to cover"},
+    {"vertices", INTEGER, COMMAND_FIT, AT(vertices), 16, 100000, "N", "600", NULL,
+     "vertices of the contact mesh"},
+    {"polyhedra", FLAG, COMMAND_FIT, AT(polyhedra), 0, 0, NULL, NULL, NULL,
+     "let polyhedra stand for superquadrics that fit half as well or worse"},
+    {"geom", TEXT, COMMAND_FIT, AT(geom), 0, 0, "NAME", NULL, "the only mesh",
+     "the geom of a scene that is fitted, or its mesh"},
+    {"grid", INTEGER, COMMAND_FIT, AT(grid), 16, 400, "N", "100", NULL,
+     "samples of the signed distance along the longest side"},
+    {"rounds", INTEGER, COMMAND_FIT, AT(rounds), 0, 10000, "K", "12", NULL,
+     "attempts to move a primitive to where it helps more"},
+    {"tau", POSITIVE, COMMAND_FIT, AT(tau), 0, 0, "T", NULL, "0.002 of the diagonal",
+     "width of the blend between primitives (m)"},
+    {"density", POSITIVE, COMMAND_FIT, AT(density), 0, 0, "RHO", "1000", NULL,
+     "density of the body (kg/m^3)"},
+    {"json", FLAG, COMMAND_INFO | RUN_COMMANDS | COMMAND_BENCH | COMMAND_OPTIMISE | COMMAND_FIT, AT(json), 0,
+     0, NULL, NULL, NULL, "one JSON value on standard output"},
 };
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 _Static_assert(OPTION_COUNT <= 64, "cli_options.given has a bit per option");
@@ -119,6 +137,7 @@ static const command_spec commands[] = {
     {"rollout", COMMAND_ROLLOUT, 1, 1, "SCENE", "simulate many copies of a scene"},
     {"gradient", COMMAND_GRADIENT, 1, 1, "SCENE", "time the reverse pass of a rollout, or check it"},
     {"optimise", COMMAND_OPTIMISE, 1, 1, "TASK.json", "gradient descent on controls and initial states"},
+    {"fit", COMMAND_FIT, 1, 1, "MESH", "fit superquadrics to a mesh (.obj, .stl, or one in a scene)"},
     {"query", COMMAND_QUERY, 1, 2, "plane|longrange|ee|sq|cp|manifold [FILE.json]",
      "answer contact queries: a JSON array in, one out"},
     {"bench", COMMAND_BENCH, 0, 0, "", "measure, one `name value unit` a line"},
@@ -275,10 +294,11 @@ static int find_option(const command_spec *command, const char *name, size_t len
 /* Reads the option at argv[*at], and its value, which may be the next argument. */
 static int parse_option(const command_spec *command, int argc, char **argv, int *at, cli_options *options) {
   const char *name = argv[*at] + 2;
+  if (!strcmp(argv[*at], "-o")) name = "out";
   const char *equals = strchr(name, '=');
   size_t length = equals ? (size_t)(equals - name) : strlen(name);
   int index = find_option(command, name, length);
-  if (index < 0 || strncmp(argv[*at], "--", 2))
+  if (index < 0 || (strncmp(argv[*at], "--", 2) && strcmp(argv[*at], "-o")))
     return cli_error("%s: unknown option '%s'", command->name, argv[*at]);
   const option_spec *spec = &table[index];
   const char *value = equals ? equals + 1 : NULL;

@@ -13,6 +13,7 @@ enum {
   COMMAND_QUERY = 16,
   COMMAND_BENCH = 32,
   COMMAND_OPTIMISE = 64,
+  COMMAND_FIT = 128,
 };
 
 /* Every option's value; 0 or NULL where it was not given and has no fixed default. */
@@ -21,13 +22,15 @@ typedef struct cli_options {
   const char *arguments[2]; /* SCENE, OUT and the like */
   int argument_count;
   uint64_t given; /* bit i: the table's option i was on the command line */
-  int64_t envs, steps, threads, max_iterations, hull_points, tessellation, env, buffer, iterations;
+  int64_t envs, steps, threads, max_iterations, hull_points, tessellation, env, buffer, iterations,
+      primitives, vertices, grid, rounds;
   uint64_t seed;
-  double dt, reach, stiffness, length, gap0, max_separation, friction, epsilon, slip, tol, perturb, gap;
+  double dt, reach, stiffness, length, gap0, max_separation, friction, epsilon, slip, tol, perturb, gap, tau,
+      density;
   int contact, form, weights, friction_form, solver, device,
       dtype; /* indices of the choices, in abut.h's order */
-  int json, check, ignore_unsupported, require_success;
-  const char *ctrl, *key, *out, *gltf, *filter, *scenes;
+  int json, check, ignore_unsupported, require_success, polyhedra;
+  const char *ctrl, *key, *out, *gltf, *filter, *scenes, *geom;
 } cli_options;
 
 /* Parses argv[1...]. Returns -1 to go on, else the exit code: help was printed, or an error was. */

@@ -1,5 +1,6 @@
 /* builder.c: collects a scene's definitions, checking each as it arrives. */
 #include "builder.h"
+#include "abut/surface.h"
 #include "geometry.h"
 #include "shape_geom.h"
 #include "status.h"
@@ -68,6 +69,7 @@ static void free_geom(abut_geom_def *def) {
   free((double *)def->points);
   free((double *)def->vertices);
   free((int32_t *)def->triangles);
+  abut_surface_destroy((abut_surface *)def->surface);
 }
 
 static void free_key(abut_key_def *def) {
@@ -235,6 +237,13 @@ abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *de
                              (size_t)geom.nvertex * 3 * sizeof *def->vertices);
   geom.triangles = copy_bytes(&status, geom.ntriangle ? def->triangles : NULL,
                               (size_t)geom.ntriangle * 3 * sizeof *def->triangles);
+  if (geom.surface && status == ABUT_OK) {
+    abut_surface *copy;
+    status = abut_surface_copy(def->surface, &copy);
+    geom.surface = copy;
+  } else {
+    geom.surface = NULL;
+  }
   if (status == ABUT_OK) return append_geom(builder, &geom, id);
   free_geom(&geom);
   return status;

@@ -18,6 +18,7 @@ typedef struct plan {
   int32_t *geom_of, *geom_at;
   abut_shape *shapes; /* by compiled geom */
   abut_tree *trees;
+  const abut_surface **surfaces; /* the builder's, by compiled geom */
   abut_pair_def *pairs;
 } plan;
 
@@ -30,8 +31,10 @@ static abut_status plan_allocate(plan *p, const abut_builder *builder) {
   p->geom_at = new_array(builder->ngeom, sizeof *p->geom_at);
   p->shapes = new_array(builder->ngeom, sizeof *p->shapes);
   p->trees = new_array(builder->ngeom, sizeof *p->trees);
+  p->surfaces = new_array(builder->ngeom, sizeof *p->surfaces);
   p->pairs = new_array(builder->npair, sizeof *p->pairs);
-  if (p->joint_of && p->joint_at && p->geom_of && p->geom_at && p->shapes && p->trees && p->pairs)
+  if (p->joint_of && p->joint_at && p->geom_of && p->geom_at && p->shapes && p->trees && p->surfaces &&
+      p->pairs)
     return ABUT_OK;
   return abut_fail(ABUT_ERROR_MEMORY, "model: no memory to compile it");
 }
@@ -45,6 +48,7 @@ static void plan_free(plan *p, const abut_builder *builder) {
   free(p->geom_at);
   free(p->shapes);
   free(p->trees);
+  free(p->surfaces);
   free(p->pairs);
 }
 
@@ -90,20 +94,21 @@ static abut_status geom_failure(abut_status status, const abut_geom_def *def, in
 
 /* The sphere tree over a geom's surface, in the body's frame. */
 static abut_status build_tree(const abut_geom_def *def, const abut_shape *shape, abut_tree *tree) {
-  abut_surface surface;
+  abut_shape_surface surface;
   if (def->type == ABUT_GEOM_PLANE) return ABUT_OK;
-  ABUT_TRY(abut_surface_build(def, shape, &surface));
+  ABUT_TRY(abut_shape_surface_build(def, shape, &surface));
   for (int64_t i = 0; i < surface.npoint; i++)
     abuti_transform(surface.points + 3 * i, def->pos, def->quat, surface.points + 3 * i);
   abut_status status =
       abut_tree_build(surface.points, surface.npoint, surface.faces, surface.nface, NULL, tree);
-  abut_surface_free(&surface);
+  abut_shape_surface_free(&surface);
   return status;
 }
 
 static abut_status plan_shapes(plan *p, const abut_builder *builder) {
   for (int32_t g = 0; g < builder->ngeom; g++) {
     const abut_geom_def *def = builder->geoms + p->geom_of[g];
+    p->surfaces[g] = def->surface;
     ABUT_TRY(geom_failure(abut_shape_build(def, p->shapes + g), def, p->geom_of[g]));
     ABUT_TRY(geom_failure(build_tree(def, p->shapes + g, p->trees + g), def, p->geom_of[g]));
   }
@@ -361,6 +366,7 @@ static abut_status fill_arrays(abut_model *m, const abut_builder *builder, const
   fill_bodies(m, builder);
   fill_joints(m, builder, p);
   fill_geoms(m, builder, p);
+  abut_model_fill_surfaces(m, p->surfaces);
   fill_actuators(m, builder, p);
   ABUT_TRY(fill_keys(m, builder));
   double *moments = new_array(m->nbody, 10 * sizeof *moments);
@@ -375,6 +381,7 @@ static abut_status compile(abut_model *m, const abut_builder *builder, plan *p) 
   ABUT_TRY(plan_order(p, builder));
   ABUT_TRY(plan_shapes(p, builder));
   ABUT_TRY(set_counts(m, builder, p));
+  ABUT_TRY(abut_model_count_surfaces(m, builder->ngeom, p->surfaces));
   ABUT_TRY(abut_model_allocate(m));
   ABUT_TRY(fill_arrays(m, builder, p));
   ABUT_TRY(abut_model_validate(m));

@@ -39,6 +39,17 @@ static inline void abuti_quat_matrix(double m[9], const double q[4]) {
   memcpy(m, r, sizeof r);
 }
 
+/* r = a b, Hamilton's product; r may be a or b. */
+static inline void abuti_quat_product(double r[4], const double a[4], const double b[4]) {
+  const double product[4] = {
+      a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3],
+      a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2],
+      a[0] * b[2] + a[2] * b[0] + a[3] * b[1] - a[1] * b[3],
+      a[0] * b[3] + a[3] * b[0] + a[1] * b[2] - a[2] * b[1],
+  };
+  memcpy(r, product, sizeof product);
+}
+
 /* r = pos + rotation of v by unit quat; r may be v. */
 static inline void abuti_transform(double r[3], const double pos[3], const double quat[4],
                                    const double v[3]) {

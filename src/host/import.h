@@ -10,6 +10,12 @@ struct mjSpec_;
  * lists all of it, or under options->ignore_unsupported dropped and listed in the model's warnings. */
 abut_status abut_import_mujoco(const char *path, const abut_load_options *options, abut_model **model);
 
+struct abut_mesh;
+/* import_geom.c: triangles of the mesh geom of this name, or of the first geom that shows the mesh of this
+ * name, in the geom's body's frame (NULL: the file shows one mesh only). Nothing else in the file is looked
+ * at, and the mesh need not be closed. Free with abut_mesh_free. */
+abut_status abut_import_geom(const char *path, const char *name, struct abut_mesh *mesh);
+
 /* Whether an XML text is URDF: its root element is <robot>. */
 int32_t abut_import_is_urdf(const char *text);
 /* A URDF text as MuJoCo should see it (import_urdf.c says what changes). Free with free(). */

@@ -43,6 +43,7 @@ abut_status abut_model_allocate(abut_model *model) {
 #define X(name)                                                                                              \
   if (model->name < 0) return abut_fail(ABUT_ERROR_MODEL, "model: " #name " is %d", model->name);
   ABUT_MODEL_COUNTS(X)
+  ABUT_SURFACE_COUNTS(X)
 #undef X
   int64_t bytes = abut_model_bytes(model);
   if (bytes < 0 || (uint64_t)bytes > SIZE_MAX / 2)

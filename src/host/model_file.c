@@ -1,9 +1,11 @@
 /* model_file.c: .abut files, the compiled scene on disk. Little endian, no padding:
  *
- *   magic "ABUT" | version u32 | counts, i32 each, in the order of ABUT_MODEL_COUNTS | warnings i32 |
- *   gravity 3 f64, timestep f64 | every array of model.def in its order | FNV-1a 64 of all bytes before, u64
+ *   magic "ABUT" | version u32 | counts, i32 each, in the order of ABUT_MODEL_COUNTS, in version 3 those of
+ *   ABUT_SURFACE_COUNTS too | warnings i32 | gravity 3 f64, timestep f64 | every array of model.def in its
+ *   order | FNV-1a 64 of all bytes before, u64
  *
- * The counts decide the size, so that a wrong count is found before anything is allocated for it. */
+ * Scenes without surfaces are written as version 2, which ends before them. The counts decide the size, so
+ * that a wrong count is found before anything is allocated for it. */
 #include "model_file.h"
 #include "file.h"
 #include "model.h"
@@ -16,7 +18,7 @@
 #endif
 
 /* count up when model.def, the counts or their meaning change */
-enum { VERSION = 2, CHECKSUM_BYTES = 8 };
+enum { PLAIN_VERSION = 2, SURFACE_VERSION = 3, CHECKSUM_BYTES = 8 };
 
 static const char magic[4] = {'A', 'B', 'U', 'T'};
 
@@ -41,9 +43,13 @@ static uint64_t fnv1a(const unsigned char *bytes, size_t size) {
 }
 
 /* Calls transfer(cursor, address, bytes) for every scalar of the header, in order. */
-static void transfer_header(cursor *c, abut_model *m, void (*transfer)(cursor *, void *, size_t)) {
+static void transfer_header(cursor *c, uint32_t version, abut_model *m,
+                            void (*transfer)(cursor *, void *, size_t)) {
 #define X(name) transfer(c, &m->name, sizeof m->name);
   ABUT_MODEL_COUNTS(X)
+  if (version == SURFACE_VERSION) {
+    ABUT_SURFACE_COUNTS(X)
+  }
 #undef X
   transfer(c, &m->warnings, sizeof m->warnings);
   transfer(c, m->gravity, sizeof m->gravity);
@@ -53,18 +59,21 @@ static void transfer_header(cursor *c, abut_model *m, void (*transfer)(cursor *,
 static void put_any(cursor *c, void *value, size_t size) { put(c, value, size); }
 
 /* Bytes of magic, version and header. */
-static int64_t header_bytes(void) {
-  size_t bytes = sizeof magic + sizeof(uint32_t);
+static int64_t header_bytes(uint32_t version) {
+  size_t bytes = sizeof magic + sizeof version;
 #define X(name) bytes += sizeof(int32_t);
   ABUT_MODEL_COUNTS(X)
+  if (version == SURFACE_VERSION) {
+    ABUT_SURFACE_COUNTS(X)
+  }
 #undef X
   return (int64_t)(bytes + sizeof(int32_t) + 4 * sizeof(double));
 }
 
 /* Bytes of a whole file with the model's counts; -1 if they are impossible. */
-static int64_t file_bytes(const abut_model *m) {
+static int64_t file_bytes(uint32_t version, const abut_model *m) {
   int64_t total = abut_model_bytes(m);
-  if (total < 0 || __builtin_add_overflow(total, header_bytes() + CHECKSUM_BYTES, &total)) return -1;
+  if (total < 0 || __builtin_add_overflow(total, header_bytes(version) + CHECKSUM_BYTES, &total)) return -1;
   return total;
 }
 
@@ -81,15 +90,15 @@ static void put_arrays(cursor *c, const abut_model *m) {
 abut_status abut_model_save(const abut_model *model, const char *path) {
   ABUT_REQUIRE(model, "model");
   ABUT_REQUIRE(path, "path");
-  int64_t total = file_bytes(model);
+  uint32_t version = model->nsurface ? SURFACE_VERSION : PLAIN_VERSION;
+  int64_t total = file_bytes(version, model);
   unsigned char *bytes = total < 0 ? NULL : malloc((size_t)total);
   if (!bytes) return abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory to write it", path);
   cursor c = {bytes};
-  uint32_t version = VERSION;
   abut_model header = *model;
   put(&c, magic, sizeof magic);
   put(&c, &version, sizeof version);
-  transfer_header(&c, &header, put_any);
+  transfer_header(&c, version, &header, put_any);
   put_arrays(&c, model);
   uint64_t checksum = fnv1a(bytes, (size_t)(c.at - bytes));
   put(&c, &checksum, sizeof checksum);
@@ -106,19 +115,22 @@ static abut_status truncated(const char *path, int64_t needed, int64_t size) {
 }
 
 /* Everything that can be said of a file's bytes before a model is allocated for them. */
-static abut_status check_bytes(const char *path, unsigned char *bytes, int64_t size, abut_model *header) {
+static abut_status check_bytes(const char *path, unsigned char *bytes, int64_t size, uint32_t *version,
+                               abut_model *header) {
   cursor c = {bytes};
-  uint32_t version;
   if (size < (int64_t)sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
     return abut_fail(ABUT_ERROR_FILE, "'%s' is not an abut file", path);
-  if (size < header_bytes() + CHECKSUM_BYTES) return truncated(path, header_bytes() + CHECKSUM_BYTES, size);
+  int64_t least = header_bytes(PLAIN_VERSION) + CHECKSUM_BYTES;
+  if (size < least) return truncated(path, least, size);
   c.at += sizeof magic;
-  take(&c, &version, sizeof version);
-  if (version != VERSION)
-    return abut_fail(ABUT_ERROR_FILE, "'%s': version %u is not supported, this build reads %d", path, version,
-                     VERSION);
-  transfer_header(&c, header, take);
-  int64_t needed = file_bytes(header);
+  take(&c, version, sizeof *version);
+  if (*version != PLAIN_VERSION && *version != SURFACE_VERSION)
+    return abut_fail(ABUT_ERROR_FILE, "'%s': version %u is not supported, this build reads %d and %d", path,
+                     *version, PLAIN_VERSION, SURFACE_VERSION);
+  least = header_bytes(*version) + CHECKSUM_BYTES;
+  if (size < least) return truncated(path, least, size);
+  transfer_header(&c, *version, header, take);
+  int64_t needed = file_bytes(*version, header);
   if (needed < 0) return abut_fail(ABUT_ERROR_FILE, "'%s' is corrupted: its counts are impossible", path);
   if (size < needed) return truncated(path, needed, size);
   if (size > needed)
@@ -140,9 +152,10 @@ static void take_arrays(cursor *c, abut_model *m) {
 }
 
 static abut_status read_bytes(const char *path, unsigned char *bytes, int64_t size, abut_model *m) {
-  ABUT_TRY(check_bytes(path, bytes, size, m));
+  uint32_t version = PLAIN_VERSION;
+  ABUT_TRY(check_bytes(path, bytes, size, &version, m));
   ABUT_TRY(abut_model_allocate(m));
-  cursor c = {bytes + header_bytes()};
+  cursor c = {bytes + header_bytes(version)};
   take_arrays(&c, m);
   ABUT_TRY(abut_model_validate(m));
   abut_model_derive(m);

@@ -34,6 +34,7 @@ static abut_status check_counts(const abut_model *m) {
 #define X(name)                                                                                              \
   if (m->name < 0) return abut_fail(ABUT_ERROR_MODEL, "model: " #name " is %d", m->name);
   ABUT_MODEL_COUNTS(X)
+  ABUT_SURFACE_COUNTS(X)
 #undef X
   if (m->nbody < 1) return abut_fail(ABUT_ERROR_MODEL, "model: it has no body, not even the world");
   int64_t names = (int64_t)m->nbody + m->njnt + m->ngeom + m->nu + m->nkey;
@@ -373,6 +374,7 @@ abut_status abut_model_validate(const abut_model *model) {
   ABUT_TRY(check_joints(model));
   ABUT_TRY(check_configurations(model));
   ABUT_TRY(check_actuators(model));
+  ABUT_TRY(abut_model_check_surfaces(model));
   int32_t *weld = calloc((size_t)model->nbody, sizeof *weld);
   double *moments = calloc((size_t)model->nbody, 10 * sizeof *moments);
   abut_status status = weld && moments ? check_by_group(model, weld, moments)

@@ -3,16 +3,17 @@
 #define ABUT_SHAPE_SURFACE_H
 #include "shape_geom.h"
 
-typedef struct abut_surface {
+typedef struct abut_shape_surface {
   double *points; /* npoint x 3, in the geom's frame (m); corners of neighbours are one point */
   int64_t npoint;
   int32_t *faces; /* nface x 3 */
   int64_t nface;
-} abut_surface;
+} abut_shape_surface;
 
 /* Surface of a definition that passed abut_shape_check; shape: its hull. Points of round shapes lie on them.
- * Free with abut_surface_free. */
-abut_status abut_surface_build(const abut_geom_def *def, const abut_shape *shape, abut_surface *surface);
-void abut_surface_free(abut_surface *surface);
+ * Free with abut_shape_surface_free. */
+abut_status abut_shape_surface_build(const abut_geom_def *def, const abut_shape *shape,
+                                     abut_shape_surface *surface);
+void abut_shape_surface_free(abut_shape_surface *surface);
 
 #endif

@@ -1,73 +1,241 @@
-/* surface.c: checks of surfaces. */
-#include "abut/surface.h"
+/* surface.c: a surface's memory, checks and signed distance. */
+#include "surface.h"
+#include "geometry.h"
+#include "primitive.h"
 #include "status.h"
-#include <math.h>
+#include <stdlib.h>
 
-static abut_status check_primitive(const abut_surface *s, int32_t i) {
-  const abut_primitive *q = &s->primitives[i];
-#define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "primitive " __VA_ARGS__)
-  if (q->kind < 0 || q->kind > ABUT_PRIMITIVE_POINT_CLOUD) BAD("%d: kind %d is unknown", i, q->kind);
+/* how far a unit vector's length may be off, relative */
+static const double unit_tolerance = 1e-6;
+/* lengths beyond these would over- or underflow in ratios */
+static const double shortest = 1e-30, longest = 1e30;
+/* far above any surface, far below int32's overflow */
+enum { MOST = INT32_MAX / 16 };
+
+static int is_unit(const double *v, int n) {
   double square = 0;
-  for (int k = 0; k < 4; k++) square += q->quaternion[k] * q->quaternion[k];
-  for (int k = 0; k < 3; k++)
-    if (!(fabs(q->position[k]) <= 1e12)) BAD("%d: position[%d] is %g", i, k, q->position[k]);
-  if (!(fabs(square - 1) < 1e-6)) BAD("%d: its quaternion has length %g, must be 1", i, sqrt(square));
-  if (q->kind == ABUT_PRIMITIVE_SUPERQUADRIC) {
-    for (int k = 0; k < 3; k++)
-      if (!(q->size[k] > 0 && q->size[k] <= 1e12))
-        BAD("%d: size[%d] is %g, must be positive", i, k, q->size[k]);
-    for (int k = 0; k < 2; k++)
-      if (!(q->exponents[k] >= 1e-3 && q->exponents[k] <= 2))
-        BAD("%d: exponent e%d is %g, must lie in [1e-3, 2]", i, k + 1, q->exponents[k]);
-    return ABUT_OK;
-  }
-  int32_t have = q->kind == ABUT_PRIMITIVE_POLYHEDRON ? s->plane_count : s->point_count;
-  if (q->plane_count < 1 || q->first_plane < 0 || q->first_plane > have - q->plane_count)
-    BAD("%d: rows %d to %d of %d", i, q->first_plane, q->first_plane + q->plane_count, have);
-#undef BAD
+  for (int i = 0; i < n; i++) square += v[i] * v[i];
+  return fabs(square - 1) <= 2 * unit_tolerance;
+}
+
+/* ---------------------------------------------------------------------------------------- checks */
+
+static abut_status check_counts(const abut_surface *s) {
+  const struct {
+    const char *what;
+    int32_t count;
+    int missing;
+  } lists[] = {{"primitives", s->primitive_count, !s->primitives},
+               {"planes", s->plane_count, !s->planes},
+               {"points", s->point_count, !s->points},
+               {"vertices", s->vertex_count, !s->vertices},
+               {"edges", s->edge_count, !s->edges},
+               {"triangles", s->triangle_count, !s->triangles}};
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+    if (lists[i].count < 0 || lists[i].count > MOST || (lists[i].count > 0 && lists[i].missing))
+      return abut_fail(ABUT_ERROR_MODEL, "surface has %d %s", lists[i].missing ? 0 : lists[i].count,
+                       lists[i].what);
+  if (s->primitive_count < 1) return abut_fail(ABUT_ERROR_MODEL, "surface has no primitives");
+  if (!(s->tau >= shortest && s->tau <= longest))
+    return abut_fail(ABUT_ERROR_MODEL, "surface's tau is %g, must be positive", s->tau);
   return ABUT_OK;
 }
 
-static abut_status check_normal(const char *what, int32_t i, const double n[3]) {
-  double square = n[0] * n[0] + n[1] * n[1] + n[2] * n[2];
-  return fabs(square - 1) < 1e-6
-             ? ABUT_OK
-             : abut_fail(ABUT_ERROR_ARGUMENT, "%s %d: its normal has length %g, must be 1", what, i,
-                         sqrt(square));
+static abut_status check_superquadric(const abut_primitive *p, int32_t i) {
+  for (int k = 0; k < 3; k++)
+    if (!(p->size[k] >= shortest && p->size[k] <= longest))
+      return abut_fail(ABUT_ERROR_MODEL, "primitive %d: size[%d] is %g, must be positive", i, k, p->size[k]);
+  for (int k = 0; k < 2; k++)
+    if (!(p->exponents[k] > 0 && p->exponents[k] <= 2))
+      return abut_fail(ABUT_ERROR_MODEL, "primitive %d: exponents[%d] is %g, must be in (0, 2]", i, k,
+                       p->exponents[k]);
+  if (p->first_plane || p->plane_count)
+    return abut_fail(ABUT_ERROR_MODEL, "primitive %d: a superquadric has %d planes", i, p->plane_count);
+  return ABUT_OK;
 }
 
-abut_status abut_surface_check(const abut_surface *s) {
-  ABUT_REQUIRE(s, "surface");
-  if (s->primitive_count < 1 || !s->primitives)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "a surface without primitives");
-  if (!(s->tau > 0 && s->tau <= 1e12))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "tau is %g, must be positive", s->tau);
-  int32_t united = 0;
-  for (int32_t i = 0; i < s->primitive_count; i++) {
-    ABUT_TRY(check_primitive(s, i));
-    united += !s->primitives[i].subtracted;
-  }
-  if (!united) return abut_fail(ABUT_ERROR_ARGUMENT, "every primitive is subtracted");
+static abut_status check_polyhedron(const abut_surface *s, const abut_primitive *p, int32_t i) {
+  if (p->plane_count < 1 || p->first_plane < 0 || p->first_plane > s->plane_count - p->plane_count)
+    return abut_fail(ABUT_ERROR_MODEL, "primitive %d: planes %d to %lld of %d do not make a polyhedron", i,
+                     p->first_plane, (long long)p->first_plane + p->plane_count, s->plane_count);
+  return ABUT_OK;
+}
+
+static abut_status check_cloud(const abut_surface *s, const abut_primitive *p, int32_t i) {
+  if (p->plane_count < 1 || p->first_plane < 0 || p->first_plane > s->point_count - p->plane_count)
+    return abut_fail(ABUT_ERROR_MODEL, "primitive %d: points %d to %lld of %d do not make a cloud", i,
+                     p->first_plane, (long long)p->first_plane + p->plane_count, s->point_count);
+  return ABUT_OK;
+}
+
+static abut_status check_primitive(const abut_surface *s, int32_t i) {
+  const abut_primitive *p = s->primitives + i;
+  if (p->subtracted != 0 && p->subtracted != 1)
+    return abut_fail(ABUT_ERROR_MODEL, "primitive %d: subtracted is %d", i, p->subtracted);
+  for (int k = 0; k < 3; k++)
+    if (!(fabs(p->position[k]) <= longest))
+      return abut_fail(ABUT_ERROR_MODEL, "primitive %d: position[%d] is %g", i, k, p->position[k]);
+  if (!is_unit(p->quaternion, 4))
+    return abut_fail(ABUT_ERROR_MODEL, "primitive %d: quaternion is not a unit quaternion", i);
+  if (p->kind == ABUT_PRIMITIVE_SUPERQUADRIC) return check_superquadric(p, i);
+  if (p->kind == ABUT_PRIMITIVE_POLYHEDRON) return check_polyhedron(s, p, i);
+  if (p->kind == ABUT_PRIMITIVE_POINT_CLOUD) return check_cloud(s, p, i);
+  return abut_fail(ABUT_ERROR_MODEL, "primitive %d: kind %d is not known", i, p->kind);
+}
+
+static abut_status check_planes(const abut_surface *s) {
   for (int32_t i = 0; i < s->plane_count; i++) {
-    ABUT_TRY(check_normal("plane", i, s->planes + 4 * (int64_t)i));
-    if (!(fabs(s->planes[4 * (int64_t)i + 3]) <= 1e12))
-      return abut_fail(ABUT_ERROR_ARGUMENT, "plane %d: offset %g", i, s->planes[4 * (int64_t)i + 3]);
+    const double *plane = s->planes + 4 * (size_t)i;
+    if (!is_unit(plane, 3)) return abut_fail(ABUT_ERROR_MODEL, "plane %d: its normal is not unit", i);
+    if (!(fabs(plane[3]) <= longest))
+      return abut_fail(ABUT_ERROR_MODEL, "plane %d: its offset is %g", i, plane[3]);
   }
+  return ABUT_OK;
+}
+
+static abut_status check_points(const abut_surface *s) {
   for (int32_t i = 0; i < s->point_count; i++) {
-    const double *p = s->points + 7 * (int64_t)i;
-    ABUT_TRY(check_normal("point", i, p + 3));
+    const double *p = s->points + 7 * (size_t)i;
+    if (!is_unit(p + 3, 3)) return abut_fail(ABUT_ERROR_MODEL, "point %d: its normal is not unit", i);
     for (int k = 0; k < 7; k++)
-      if (!(fabs(p[k]) <= 1e12))
-        return abut_fail(ABUT_ERROR_ARGUMENT, "point %d: number %d is %g", i, k, p[k]);
-    if (p[6] < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "point %d: sigma is %g", i, p[6]);
+      if (!(fabs(p[k]) <= longest) || (k == 6 && p[k] < 0))
+        return abut_fail(ABUT_ERROR_MODEL, "point %d: number %d is %g", i, k, p[k]);
   }
-  for (int64_t i = 0; i < 3 * (int64_t)s->vertex_count; i++)
-    if (!(fabs(s->vertices[i]) <= 1e12))
-      return abut_fail(ABUT_ERROR_ARGUMENT, "vertex %lld: coordinate %d is %g", (long long)(i / 3),
-                       (int)(i % 3), s->vertices[i]);
-  for (int64_t i = 0; i < 2 * (int64_t)s->edge_count; i++)
-    if (s->edges[i] < 0 || s->edges[i] >= s->vertex_count)
-      return abut_fail(ABUT_ERROR_ARGUMENT, "edge %lld: vertex %d of %d", (long long)(i / 2), s->edges[i],
-                       s->vertex_count);
+  return ABUT_OK;
+}
+
+static abut_status check_indices(const char *what, const int32_t *list, int32_t rows, int columns,
+                                 int32_t vertices) {
+  for (int64_t i = 0; i < (int64_t)rows * columns; i++)
+    if (list[i] < 0 || list[i] >= vertices)
+      return abut_fail(ABUT_ERROR_MODEL, "%s %lld has vertex %d, there are %d", what,
+                       (long long)(i / columns), list[i], vertices);
+  return ABUT_OK;
+}
+
+abut_status abut_surface_check(const abut_surface *surface) {
+  ABUT_REQUIRE(surface, "surface");
+  ABUT_TRY(check_counts(surface));
+  int32_t united = 0;
+  for (int32_t i = 0; i < surface->primitive_count; i++) {
+    ABUT_TRY(check_primitive(surface, i));
+    united += !surface->primitives[i].subtracted;
+  }
+  if (!united) return abut_fail(ABUT_ERROR_MODEL, "every primitive of a surface is subtracted");
+  ABUT_TRY(check_planes(surface));
+  ABUT_TRY(check_points(surface));
+  for (int64_t i = 0; i < 3 * (int64_t)surface->vertex_count; i++)
+    if (!(fabs(surface->vertices[i]) <= longest))
+      return abut_fail(ABUT_ERROR_MODEL, "vertex %lld has coordinate %g", (long long)(i / 3),
+                       surface->vertices[i]);
+  ABUT_TRY(check_indices("edge", surface->edges, surface->edge_count, 2, surface->vertex_count));
+  return check_indices("triangle", surface->triangles, surface->triangle_count, 3, surface->vertex_count);
+}
+
+abut_status surface_check_plain(const abut_surface *surface) {
+  ABUT_TRY(abut_surface_check(surface));
+  for (int32_t i = 0; i < surface->primitive_count; i++) {
+    const abut_primitive *p = surface->primitives + i;
+    if (p->kind == ABUT_PRIMITIVE_POINT_CLOUD || p->subtracted)
+      return abut_fail(ABUT_ERROR_UNSUPPORTED,
+                       "primitive %d %s: manifolds and queries take it, fits and files do not", i,
+                       p->subtracted ? "is subtracted" : "is a point cloud");
+    if (p->kind == ABUT_PRIMITIVE_POLYHEDRON && p->plane_count < 4)
+      return abut_fail(ABUT_ERROR_MODEL, "primitive %d: %d planes do not make a polyhedron", i,
+                       p->plane_count);
+  }
+  return ABUT_OK;
+}
+
+/* ---------------------------------------------------------------------------------------- memory */
+
+void abut_surface_destroy(abut_surface *surface) {
+  if (!surface) return;
+  free(surface->primitives);
+  free(surface->planes);
+  free(surface->vertices);
+  free(surface->edges);
+  free(surface->triangles);
+  free(surface);
+}
+
+/* A copy of count elements; *missing is set where there is no memory for it. */
+static void *copy_list(const void *list, int32_t count, size_t element, int *missing) {
+  if (count == 0) return NULL;
+  void *copy = malloc((size_t)count * element);
+  if (copy)
+    memcpy(copy, list, (size_t)count * element);
+  else
+    *missing = 1;
+  return copy;
+}
+
+abut_status abut_surface_copy(const abut_surface *surface, abut_surface **copy) {
+  ABUT_REQUIRE(copy, "copy");
+  *copy = NULL;
+  ABUT_TRY(surface_check_plain(surface));
+  abut_surface *s = calloc(1, sizeof *s);
+  int missing = !s;
+  if (s) {
+    *s = *surface;
+    s->primitives = copy_list(surface->primitives, surface->primitive_count, sizeof *s->primitives, &missing);
+    s->planes = copy_list(surface->planes, surface->plane_count, 4 * sizeof *s->planes, &missing);
+    s->vertices = copy_list(surface->vertices, surface->vertex_count, 3 * sizeof *s->vertices, &missing);
+    s->edges = copy_list(surface->edges, surface->edge_count, 2 * sizeof *s->edges, &missing);
+    s->triangles = copy_list(surface->triangles, surface->triangle_count, 3 * sizeof *s->triangles, &missing);
+  }
+  if (!missing) {
+    *copy = s;
+    return ABUT_OK;
+  }
+  abut_surface_destroy(s);
+  return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for a copy of %d primitives and %d vertices",
+                   surface->primitive_count, surface->vertex_count);
+}
+
+/* ---------------------------------------------------------------------------------------- distance */
+
+double abut_posed_union(const abut_posed *posed, int32_t count, double tau, const double x[3],
+                        double gradient[3]) {
+  /* one pass: what was summed is scaled down whenever a nearer primitive turns up */
+  double least = INFINITY, sum = 0, total[3] = {0, 0, 0};
+  for (int32_t l = 0; l < count; l++) {
+    double slope[3];
+    double phi = abut_posed_distance(posed + l, x, gradient ? slope : NULL);
+    double before = phi < least ? exp((phi - least) / tau) : 1;
+    double share = phi < least ? 1 : exp((least - phi) / tau);
+    least = phi < least ? phi : least;
+    sum = sum * before + share;
+    for (int k = 0; gradient && k < 3; k++) total[k] = total[k] * before + share * slope[k];
+  }
+  for (int k = 0; gradient && k < 3; k++) gradient[k] = total[k] / sum;
+  return least - tau * log(sum);
+}
+
+abut_status abut_surface_pose(const abut_surface *surface, abut_posed **posed) {
+  *posed = malloc((size_t)surface->primitive_count * sizeof **posed);
+  if (!*posed)
+    return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d primitives", surface->primitive_count);
+  for (int32_t l = 0; l < surface->primitive_count; l++) (*posed)[l] = abut_pose_primitive(surface, l);
+  return ABUT_OK;
+}
+
+abut_status abut_surface_distance(const abut_surface *surface, int64_t count, const double *points,
+                                  double *distance, double *gradient) {
+  ABUT_TRY(surface_check_plain(surface));
+  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: count is %lld", __func__, (long long)count);
+  if (count == 0) return ABUT_OK;
+  ABUT_REQUIRE(points, "points");
+  ABUT_REQUIRE(distance, "distance");
+  for (int64_t i = 0; i < 3 * count; i++)
+    if (!(fabs(points[i]) <= longest))
+      return abut_fail(ABUT_ERROR_ARGUMENT, "%s: point %lld has coordinate %g", __func__, (long long)(i / 3),
+                       points[i]);
+  abut_posed *posed;
+  ABUT_TRY(abut_surface_pose(surface, &posed));
+  for (int64_t i = 0; i < count; i++)
+    distance[i] = abut_posed_union(posed, surface->primitive_count, surface->tau, points + 3 * i,
+                                   gradient ? gradient + 3 * i : NULL);
+  free(posed);
   return ABUT_OK;
 }

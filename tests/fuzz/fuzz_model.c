@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { START = 8, COUNTS = 12, HEADER = START + 4 * COUNTS + 4 + 32, SEAL = 8 };
+enum { START = 8, COUNTS = 12, SURFACE_COUNTS = 6, HEADER = START + 4 * COUNTS + 4 + 32, SEAL = 8 };
 /* scenes above these are read, but not stepped: the fuzzer must stay fast */
 enum { MOST_DOFS = 32, MOST_PAIRS = 64, MOST_BYTES = 1 << 15, MOST_MEMORY = 1 << 25 };
 
@@ -63,7 +63,14 @@ static void ask(const abut_model *m) {
     letters += strlen(abut_model_name(m, 'b', i));
   }
   for (int32_t i = 0; i < sizes.njnt; i++) abut_model_joint(m, i, &joint);
-  for (int32_t i = 0; i < sizes.ngeom; i++) abut_model_geom(m, i, &geom);
+  for (int32_t i = 0; i < sizes.ngeom; i++) {
+    abut_surface view;
+    double phi, gradient[3];
+    const double at[3] = {0.1, -0.2, 0.3};
+    abut_model_geom(m, i, &geom);
+    if (abut_model_surface(m, i, &view) != ABUT_OK) abort();
+    if (view.primitive_count && abut_surface_distance(&view, 1, at, &phi, gradient) != ABUT_OK) abort();
+  }
   for (int32_t i = 0; i < sizes.npair; i++) abut_model_pair(m, i, geoms);
   if (letters > MOST_BYTES * (size_t)sizes.nbody + MOST_BYTES) abort();
 }
@@ -77,15 +84,20 @@ static void load(uint8_t *bytes, size_t size) {
   abut_model_destroy(m);
 }
 
-/* Length of the file that the counts make; 0 where it is too long to try. */
-static size_t length_by_counts(const uint8_t *data) {
+/* Length of the file that the counts make, with those of surfaces or without; 0 where it is too long to try.
+ */
+static size_t length_by_counts(const uint8_t *data, int surfaces) {
   abut_model m = {0};
   const uint8_t *at = data + START;
 #define X(name) memcpy(&m.name, at, 4), at += 4;
   ABUT_MODEL_COUNTS(X)
+  if (surfaces) {
+    ABUT_SURFACE_COUNTS(X)
+  }
 #undef X
   int64_t bytes = abut_model_bytes(&m);
-  return bytes < 0 || bytes > MOST_BYTES ? 0 : HEADER + (size_t)bytes + SEAL;
+  size_t header = HEADER + (surfaces ? 4 * SURFACE_COUNTS : 0);
+  return bytes < 0 || bytes > MOST_BYTES ? 0 : header + (size_t)bytes + SEAL;
 }
 
 static void seal(uint8_t *bytes, size_t size) {
@@ -95,13 +107,14 @@ static void seal(uint8_t *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  size_t wanted = size < HEADER ? 0 : length_by_counts(data);
+  int surfaces = size > 4 && data[4] == 3;
+  size_t wanted = size < HEADER + 4 * SURFACE_COUNTS ? 0 : length_by_counts(data, surfaces);
   uint8_t *bytes = calloc(1, size > wanted ? size : wanted + 1);
   if (!bytes) return 0;
   memcpy(bytes, data, size);
   load(bytes, size);
   if (wanted) {
-    memcpy(bytes, "ABUT\1\0\0\0", START);
+    memcpy(bytes, surfaces ? "ABUT\3\0\0\0" : "ABUT\2\0\0\0", START);
     seal(bytes, wanted);
     load(bytes, wanted);
   }
