@@ -152,6 +152,15 @@ TEST(sheets_that_touch_are_parted) {
   CHECK_STATUS(abut_mesh_check_closed(f[0], nface), ABUT_OK);
 }
 
+/* Two tetrahedra that share the edge 0 1: one of them gets a vertex on it. */
+TEST(doubled_edges_are_split) {
+  int32_t f[10][3] = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}, {0, 4, 1}, {0, 1, 5}, {0, 5, 4}, {1, 4, 5}};
+  int32_t nface = 8, npoint = 6, ends[8][2];
+  REQUIRE(abut_faces_split_doubled(f[0], 10, &nface, 8, &npoint, ends) == ABUT_OK);
+  CHECK(nface == 10 && npoint == 7 && ends[6][0] == 0 && ends[6][1] == 1);
+  CHECK_STATUS(abut_mesh_check_closed(f[0], nface), ABUT_OK);
+}
+
 TEST(bad_surfaces_are_refused) {
   static const double bad[] = {0, -1, NAN, INFINITY};
   double phi;
@@ -196,7 +205,12 @@ TEST(contact_mesh_is_closed_and_on_the_surface) {
     for (int32_t i = 1; i < s->edge_count; i++)
       CHECK(s->edges[2 * i] > s->edges[2 * i - 2] ||
             (s->edges[2 * i] == s->edges[2 * i - 2] && s->edges[2 * i + 1] > s->edges[2 * i - 1]));
-    REQUIRE(abut_surface_gaps(s, &gaps) == ABUT_OK);
+    abut_mesh fine;
+    abut_fit_tree tree;
+    REQUIRE(abut_surface_march(&view, 110, &fine) == ABUT_OK);
+    REQUIRE(abut_fit_tree_build(fine.points, fine.faces, fine.nface, &tree) == ABUT_OK);
+    REQUIRE(abut_surface_gaps(s, &tree, &gaps) == ABUT_OK);
+    abut_fit_tree_free(&tree), abut_mesh_free(&fine);
     /* false position ends at 1e-12 of a grid's spacing */
     CHECK(gaps.vertex_gap < 1e-12);
     /* a chord of a fillet between 200 vertices sags by its square */

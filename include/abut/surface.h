@@ -118,7 +118,7 @@ typedef struct abut_fit_report {
   double mesh_volume, surface_volume;
   double vertex_gap;  /* contact mesh: largest |phi| / |grad phi| at a vertex */
   double edge_out;    /* how far an edge sticks out of the surface at most; 0: edges are inside */
-  double largest_gap; /* largest |phi| / |grad phi| on its triangles, vertices and edges included */
+  double largest_gap; /* largest distance of a point of its triangles from the surface */
 } abut_fit_report;
 
 /* Fits primitives to a mesh (vertices and triangles; the tree is not used) and makes the contact mesh.

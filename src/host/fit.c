@@ -93,7 +93,8 @@ static double volume_of(const abut_mesh *m) {
 }
 
 /* Distances both ways between the mesh and the fitted surface's fine triangles, in diagonals. */
-static abut_status compare(const abut_fit *fit, const abut_mesh *fine, abut_fit_report *r) {
+static abut_status compare(const abut_fit *fit, const abut_surface *s, const abut_mesh *fine,
+                           abut_fit_report *r) {
   const abut_mesh *mesh = &fit->mesh.mesh;
   abut_fit_tree tree = {0};
   double *points = malloc(3 * COMPARED * sizeof *points);
@@ -112,6 +113,7 @@ static abut_status compare(const abut_fit *fit, const abut_mesh *fine, abut_fit_
                              COMPARED, points);
   }
   if (status == ABUT_OK) distances_to(&fit->tree, points, COMPARED, &r->surface_to_mesh, &r->hausdorff);
+  if (status == ABUT_OK) status = abut_surface_gaps(s, &tree, r);
   r->mean_distance = (r->mesh_to_surface + r->surface_to_mesh) / 2;
   abut_fit_tree_free(&tree);
   free(points);
@@ -128,8 +130,7 @@ static abut_status describe(const abut_fit *fit, const abut_surface *s, const ab
       r->superquadrics++;
   r->mesh_volume = abut_fit_grid_volume(&fit->grid) * cube;
   r->surface_volume = volume_of(fine) * cube;
-  ABUT_TRY(compare(fit, fine, r));
-  ABUT_TRY(abut_surface_gaps(s, r));
+  ABUT_TRY(compare(fit, s, fine, r));
   double *const lengths[] = {&r->mean_distance, &r->mesh_to_surface, &r->surface_to_mesh, &r->hausdorff,
                              &r->vertex_gap,    &r->edge_out,        &r->largest_gap};
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) *lengths[i] *= unit;

@@ -27,7 +27,7 @@ static void between(const double *a, const double *b, double t, double x[3]) {
 
 /* ---------------------------------------------------------------------------------------- gaps */
 
-abut_status abut_surface_gaps(const abut_surface *s, abut_fit_report *report) {
+abut_status abut_surface_gaps(const abut_surface *s, const abut_fit_tree *fine, abut_fit_report *report) {
   abut_posed *posed;
   ABUT_TRY(abut_surface_pose(s, &posed));
   double vertex = 0, out = 0, most = 0, x[3];
@@ -36,8 +36,9 @@ abut_status abut_surface_gaps(const abut_surface *s, abut_fit_report *report) {
   for (int32_t i = 0; i < s->edge_count; i++)
     for (int q = 1; q < ALONG; q++) {
       between(s->vertices + 3 * s->edges[2 * i], s->vertices + 3 * s->edges[2 * i + 1], (double)q / ALONG, x);
-      double at = height(posed, s->primitive_count, s->tau, x);
-      out = fmax(out, at), most = fmax(most, fabs(at));
+      double at = abut_fit_tree_distance(fine, x, INFINITY);
+      most = fmax(most, at);
+      if (at > out && abut_posed_union(posed, s->primitive_count, s->tau, x, NULL) > 0) out = at;
     }
   for (int32_t i = 0; i < s->triangle_count; i++) {
     const int32_t *f = s->triangles + 3 * i;
@@ -47,7 +48,7 @@ abut_status abut_surface_gaps(const abut_surface *s, abut_fit_report *report) {
           x[k] = ((ALONG - u - v) * s->vertices[3 * f[0] + k] + u * s->vertices[3 * f[1] + k] +
                   v * s->vertices[3 * f[2] + k]) /
                  ALONG;
-        most = fmax(most, fabs(height(posed, s->primitive_count, s->tau, x)));
+        most = fmax(most, abut_fit_tree_distance(fine, x, INFINITY));
       }
   }
   free(posed);
@@ -104,28 +105,30 @@ static double stick_out(const draft *d, int32_t a, int32_t b, double *where) {
   return most;
 }
 
-/* Moves x, which is outside, against the gradient to the zero level: doubles the way until phi has changed
- * sign, then halves. Newton's steps would circle at creases. Stays where there is no such point in reach. */
-static void sink(const draft *d, double x[3]) {
-  double gradient[3], y[3], near = 0, far = tolerable * d->extent;
-  abut_posed_union(d->posed, d->primitive_count, d->tau, x, gradient);
-  if (!abuti_normalise(gradient, 3)) return;
-  for (int k = 0; k < 3; k++) y[k] = x[k] - gradient[k];
-  double inside[3];
-  for (;; near = far, far *= 2) {
-    if (far > d->extent) return;
-    between(x, y, far, inside);
-    if (abut_posed_union(d->posed, d->primitive_count, d->tau, inside, NULL) < 0) break;
+/* Moves x to the zero level: walks along the gradient, a little further than phi says, until phi has changed
+ * sign, then halves the last step. Newton's steps alone would circle at creases. Stays where the walk does
+ * not arrive. */
+static void settle(const draft *d, double x[3]) {
+  enum { STEPS = 100 };
+  double from[3], to[3], half[3], gradient[3];
+  memcpy(to, x, sizeof to);
+  double phi = abut_posed_union(d->posed, d->primitive_count, d->tau, to, gradient), start = phi;
+  for (int i = 0; i < STEPS && (phi > 0) == (start > 0); i++) {
+    memcpy(from, to, sizeof to);
+    /* where the gradient fades between primitives its length says nothing */
+    double slope = fmax(sqrt(abuti_dot3(gradient, gradient)), 0.5);
+    double step = 1.2 * phi / slope + copysign(1e-9 * d->extent, phi);
+    if (!abuti_normalise(gradient, 3)) return;
+    for (int k = 0; k < 3; k++) to[k] = from[k] - step * gradient[k];
+    phi = abut_posed_union(d->posed, d->primitive_count, d->tau, to, gradient);
   }
+  if ((phi > 0) == (start > 0)) return;
   for (int i = 0; i < 50; i++) {
-    double half = (near + far) / 2;
-    between(x, y, half, inside);
-    if (abut_posed_union(d->posed, d->primitive_count, d->tau, inside, NULL) < 0)
-      far = half;
-    else
-      near = half;
+    between(from, to, 0.5, half);
+    double there = abut_posed_union(d->posed, d->primitive_count, d->tau, half, NULL);
+    memcpy((there > 0) == (start > 0) ? from : to, half, sizeof half);
   }
-  between(x, y, far, x);
+  memcpy(x, to, sizeof to);
 }
 
 /* Puts a vertex on the edge a b, on the zero level, and cuts the triangles on both sides. */
@@ -133,7 +136,7 @@ static void split_edge(draft *d, int32_t a, int32_t b, double where) {
   int32_t middle = d->npoint++, count = d->nface;
   double *x = d->points + 3 * middle;
   between(d->points + 3 * a, d->points + 3 * b, where, x);
-  sink(d, x);
+  settle(d, x);
   for (int32_t i = 0; i < count; i++) {
     int32_t *f = d->faces + 3 * i;
     for (int k = 0; k < 3; k++) {
@@ -249,6 +252,20 @@ static int keep_used(draft *d, const double *points, int32_t *number, int64_t np
   return 1;
 }
 
+/* Gives pairs of triangles that share a doubled edge a vertex each on it, and on the zero level. */
+static abut_status part_edges(draft *d) {
+  int32_t before = d->npoint, (*ends)[2] = malloc((size_t)d->most_points * sizeof *ends);
+  if (!ends) return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", d->most_points);
+  abut_status status =
+      abut_faces_split_doubled(d->faces, 2 * d->most_points, &d->nface, d->most_points, &d->npoint, ends);
+  for (int32_t i = before; i < d->npoint && status == ABUT_OK; i++) {
+    between(d->points + 3 * ends[i][0], d->points + 3 * ends[i][1], 0.5, d->points + 3 * i);
+    settle(d, d->points + 3 * i);
+  }
+  free(ends);
+  return status;
+}
+
 /* Gives sheets that touch in a vertex one each. */
 static abut_status part_sheets(draft *d) {
   int32_t before = d->npoint, *original = malloc((size_t)d->most_points * sizeof *original);
@@ -280,8 +297,9 @@ static abut_status decimate(draft *d, const abut_mesh *fine, const workplace *w,
     for (size_t i = 0; i < got; i++) d->faces[i] = (int32_t)w->kept[i];
     d->nface = (int32_t)(got / 3);
     ABUT_TRY(abut_faces_drop_folds(d->faces, &d->nface));
-    if (d->nface < 4 || abut_mesh_check_closed(d->faces, d->nface) != ABUT_OK) continue;
-    if (keep_used(d, fine->points, w->number, fine->npoint)) return part_sheets(d);
+    if (d->nface < 4 || !keep_used(d, fine->points, w->number, fine->npoint)) continue;
+    ABUT_TRY(part_edges(d));
+    if (abut_mesh_check_closed(d->faces, d->nface) == ABUT_OK) return part_sheets(d);
   }
   return abut_fail(ABUT_ERROR_MODEL, "surface: its %lld triangles do not decimate to %d vertices",
                    (long long)fine->nface, vertices);

@@ -56,7 +56,7 @@ abut_status abut_faces_drop_folds(int32_t *faces, int32_t *nface) {
   return ABUT_OK;
 }
 
-/* ---------------------------------------------------------------------------------------- sheets */
+/* ---------------------------------------------------------------------------------------- sides */
 
 /* A triangle's side by its ends in ascending order; corner: number of the corner it begins at. */
 typedef struct side {
@@ -72,6 +72,59 @@ static int compare_sides(const void *a, const void *b) {
 
 static int32_t after(int32_t corner) { return corner % 3 == 2 ? corner - 2 : corner + 1; }
 
+static void list_sides(const int32_t *faces, int32_t count, side *sides) {
+  for (int32_t c = 0; c < count; c++) {
+    int32_t a = faces[c], b = faces[after(c)];
+    sides[c] = (side){a < b ? a : b, a < b ? b : a, c};
+  }
+  qsort(sides, (size_t)count, sizeof *sides, compare_sides);
+}
+
+/* ---------------------------------------------------------------------------------------- doubled edges */
+
+/* Cuts the triangle of this corner in two, from a new vertex on the side that begins there. */
+static void cut_triangle(int32_t *faces, int32_t *nface, int32_t corner, int32_t vertex) {
+  int32_t *f = faces + 3 * (corner / 3), *g = faces + 3 * (*nface)++;
+  memcpy(g, f, 3 * sizeof *f);
+  faces[after(corner)] = vertex, g[corner % 3] = vertex;
+}
+
+abut_status abut_faces_split_doubled(int32_t *faces, int32_t most_faces, int32_t *nface, int32_t most_points,
+                                     int32_t *npoint, int32_t (*ends)[2]) {
+  int32_t count = 3 * *nface;
+  side *sides = malloc(((size_t)count + 1) * sizeof *sides);
+  /* a triangle is cut once at most: its other corners may move */
+  char *cut = calloc((size_t)*nface + 1, 1);
+  if (!sides || !cut) {
+    free(sides), free(cut);
+    return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d triangles", *nface);
+  }
+  list_sides(faces, count, sides);
+  for (int32_t i = 0, end; i < count; i = end) {
+    for (end = i + 1; end < count && sides[end].low == sides[i].low && sides[end].high == sides[i].high;)
+      end++;
+    for (int32_t left = end - i; left > 2; left -= 2) {
+      int32_t pair[2] = {-1, -1};
+      for (int32_t k = i; k < end; k++) {
+        int32_t c = sides[k].corner, back = faces[c] == sides[k].high;
+        if (!cut[c / 3] && pair[back] < 0) pair[back] = c;
+      }
+      if (pair[0] < 0 || pair[1] < 0 || *nface + 2 > most_faces || *npoint == most_points) break;
+      ends[*npoint][0] = sides[i].low, ends[*npoint][1] = sides[i].high;
+      for (int k = 0; k < 2; k++) {
+        cut[pair[k] / 3] = 1;
+        cut_triangle(faces, nface, pair[k], *npoint);
+      }
+      ++*npoint;
+    }
+  }
+  free(sides), free(cut);
+  return ABUT_OK;
+}
+
+/* ---------------------------------------------------------------------------------------- sheets that touch
+ */
+
 /* The corner that stands for all that hang together with this one around their vertex. */
 static int32_t root_of(int32_t *parent, int32_t corner) {
   while (parent[corner] != corner) corner = parent[corner] = parent[parent[corner]];
@@ -86,12 +139,8 @@ static void join(int32_t *parent, int32_t a, int32_t b) {
 
 /* Joins the corners on both ends of every side with those of the neighbour across. */
 static void join_neighbours(const int32_t *faces, int32_t count, side *sides, int32_t *parent) {
-  for (int32_t c = 0; c < count; c++) {
-    int32_t a = faces[c], b = faces[after(c)];
-    sides[c] = (side){a < b ? a : b, a < b ? b : a, c};
-    parent[c] = c;
-  }
-  qsort(sides, (size_t)count, sizeof *sides, compare_sides);
+  list_sides(faces, count, sides);
+  for (int32_t c = 0; c < count; c++) parent[c] = c;
   for (int32_t i = 0; i + 1 < count; i += 2) {
     int32_t c = sides[i].corner, d = sides[i + 1].corner;
     join(parent, c, after(d)), join(parent, after(c), d);
