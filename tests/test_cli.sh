@@ -389,6 +389,35 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses_query "query 0: 'plane'" '[{"barrier": "inverse", "a": [[0, 0, 0]], "b": [[1, 0, 0]], "plane": [1]}]'
   refuses_query "query.json, line 1" '[{"barrier": "inverse", "a": [[1e999, 0, 0]], "b": [[1, 0, 0]]}]'
   refuses_query "from 0 to 1e+200 along axis 0" '[{"barrier": "inverse", "a": [[1e200, 0, 0]], "b": [[0, 0, 0]]}]'
+  echo '[{"e1": [[0,0,0],[1,0,0]], "e2": [[0.5,-1,1],[0.5,1,1]]}]' >"$folder/query.json"
+  works query ee "$folder/query.json"
+  holds "abs(value[0]['alpha1'] - 0.5) < 1e-12 and abs(value[0]['alpha2'] - 0.5) < 1e-12 and value[0]['colliding'] > 0.99"
+  echo '[{"x": [0,0,2], "size": [1,1,1], "e1": 1, "e2": 1}]' >"$folder/query.json"
+  works query sq "$folder/query.json"
+  holds "abs(value[0]['distance'] - 1) < 1e-12 and abs(value[0]['normal'][2] - 1) < 1e-12"
+  echo '[{"x": [0,0,2], "size": [1,1,0], "e1": 1, "e2": 1}]' >"$folder/query.json"
+  refuses "query 0: primitive 0: size[2] is 0" query sq "$folder/query.json"
+  echo '[{"x": [0,0,2], "size": [1,1,1], "e1": 1}]' >"$folder/query.json"
+  refuses "query 0: 'e2' is missing" query sq "$folder/query.json"
+  echo '[{"x": [0,0,2], "normals": [[0,0,1],[0,0,-1]], "points": [[0,0,1],[0,0,-1]], "tau": 0.01}]' >"$folder/query.json"
+  works query cp "$folder/query.json"
+  holds "abs(value[0]['distance'] - 1) < 1e-12 and abs(value[0]['gradient'][2] - 1) < 1e-12"
+  manifold() { # options end
+    ball='"vertices": [[1,0,0],[0,1,0],[0,0,1]], "primitives": [{"size": [1,1,1], "e1": 1, "e2": 1, "pos": [0,0,'
+    printf '[{"options": {%s}, "body1": {"edges": [[0,%s]], %s0]}]}, "body2": {"edges": [[1,2]], %s3]}]}}]' \
+      "$1" "$2" "$ball" "$ball" >"$folder/query.json"
+  }
+  manifold '"tau_union": 0.01' 1
+  works query manifold "$folder/query.json"
+  holds "len(value[0]['vs1']) == 3 and len(value[0]['ee']) == 1 and 0 <= value[0]['ee'][0]['activity1'] <= 1"
+  manifold '"form": "soft"' 1
+  refuses "query 0: form 'soft' must be linear or paper" query manifold "$folder/query.json"
+  manifold '"tau_near": -1' 1
+  refuses "query 0: manifold: tau_near is -1" query manifold "$folder/query.json"
+  manifold '' 3
+  refuses "query 0: 'body1' has an edge with vertex 3 of 3" query manifold "$folder/query.json"
+  manifold '' 0
+  refuses "query 0: manifold: edge 0 of surface 1 has length 0" query manifold "$folder/query.json"
   longrange() { # a's triangle, other keys: against a triangle in z = 0
     echo "[{\"a\": {\"vertices\": [[0, 0, 1], [1, 0, 1], [0, 1, 1]], \"triangles\": $1}, $2
            \"b\": {\"vertices\": [[0, 0, 0], [1, 0, 0], [0, 1, 0]], \"triangles\": [[0, 1, 2]]}}]" >"$folder/query.json"
