@@ -447,7 +447,7 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses "absent.json" query plane "$folder/absent.json"
   refuses "folder.abut': not a regular file" query plane "$folder/folder.abut"
   refuses "pipe.abut': not a regular file" query plane "$folder/pipe.abut"
-  refuses "query ee" query ee
+  refuses "query nn" query nn
   refuses "needs plane" query
   if [ -r "${ABUT_CASES:-}/plane_given.json" ]; then
     works query plane "$ABUT_CASES/plane_given.json"
