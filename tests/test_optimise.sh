@@ -117,6 +117,18 @@ if "$abut" optimise "$folder/push.json" --envs 3 --out "$folder/push.h5" >/dev/n
 else
   refuses "built without HDF5: --out needs it" "$folder/push.json" --out "$folder/out/a.h5"
 fi
+# an output is never what is read: the task, whatever its name, or a scene behind a link
+cp "$folder/push.json" "$folder/self.glb"
+cp "$folder/push.json" "$folder/self.before"
+refuses "--gltf $folder/self.glb: would overwrite $folder/self.glb, which is read" "$folder/self.glb" --gltf "$folder/self.glb"
+refuses "--gltf $folder/../$(basename "$folder")/self.glb: would overwrite" "$folder/self.glb" \
+  --gltf "$folder/../$(basename "$folder")/self.glb"
+cp scenes/tasks/push.abut "$folder/scene.glb"
+ln -s scene.glb "$folder/linked.abut"
+edit linked "['scene']='linked.abut'"
+refuses "--gltf $folder/scene.glb: would overwrite $folder/linked.abut" "$folder/linked.json" --gltf "$folder/scene.glb"
+cmp -s "$folder/self.before" "$folder/self.glb" && cmp -s scenes/tasks/push.abut "$folder/scene.glb" && pass ||
+  fail "an input was overwritten"
 refuses "a.gltf: the name must end in .glb" "$folder/push.json" --gltf "$folder/out/a.gltf"
 
 # --------------------------------------------------------------------------------------------- bad tasks

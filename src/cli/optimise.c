@@ -35,6 +35,20 @@ static int check_options(const cli_options *options) {
   return CLI_OK;
 }
 
+/* A task's file may have any name, an output's too. */
+static int check_outputs(const cli_options *options, const task *read) {
+  const struct {
+    const char *option, *path;
+  } outputs[] = {{"out", options->out}, {"gltf", options->gltf}};
+  int code = CLI_OK;
+  for (int i = 0; i < 2; i++) {
+    if (!outputs[i].path) continue;
+    if (code == CLI_OK) code = output_file_spares(outputs[i].option, outputs[i].path, read->file);
+    if (code == CLI_OK) code = output_file_spares(outputs[i].option, outputs[i].path, read->scene);
+  }
+  return code;
+}
+
 /* Bytes of the optimiser: its arrays and copies of the problem's numbers. */
 static double optimiser_bytes(const optimise_run *in, const abut_options *asked) {
   const abut_model_sizes *sizes = &in->job.sizes;
@@ -47,6 +61,7 @@ static double optimiser_bytes(const optimise_run *in, const abut_options *asked)
 static int open_run(optimise_run *out, const cli_options *options) {
   cli_options start = *options;
   int code = task_read(&out->task, options->arguments[0]);
+  if (code == CLI_OK) code = check_outputs(options, &out->task);
   if (code != CLI_OK) return code;
   if (cli_given(options, "envs")) out->task.envs = options->envs;
   if (cli_given(options, "seed")) out->task.seed = options->seed;
