@@ -138,6 +138,8 @@ holds "value['bytes_per_env'] > 0 and value['envs'] == 1 and value['advice']['ga
 holds "abs(16 * value['advice']['inverse']['stiffness'] / 1e-6 / value['advice']['load'] - 1) < 1e-9"
 works info $ant --json --gap 1e-4 --contact inverse
 holds "value['options']['stiffness'] == 1e-8 and abs(value['advice']['local']['reach'] - 5e-5) < 1e-8"
+works info $ant --json --contact longrange --form paper
+holds "value['options']['form'] == 'paper' and value['options']['epsilon'] == 0.5"
 refuses "--gap 0:" info $ant --gap 0
 
 # --------------------------------------------------------------------------------------------- rollout
@@ -233,6 +235,11 @@ if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/std
       grep -qF "$text" "$folder/header" && pass || fail "the HDF5 file has no $text"
     done
   fi
+  # names and texts stand in the file as they are, whatever there is to read it with
+  hash_of $stack --steps 1 --contact longrange --form paper --out "$folder/far.h5" >/dev/null
+  for text in form paper epsilon tessellation max_iterations; do
+    grep -aqF "$text" "$folder/far.h5" && pass || fail "the HDF5 file has no $text"
+  done
 else
   refuses "built without HDF5: --out needs it" rollout $stack --out "$out/a.h5"
 fi

@@ -112,6 +112,9 @@ if "$abut" optimise "$folder/push.json" --envs 3 --out "$folder/push.h5" >/dev/n
       grep -qF "$text" "$folder/header" && pass || fail "the HDF5 file has no $text"
     done
   fi
+  for text in form weighted epsilon tessellation; do
+    grep -aqF "$text" "$folder/push.h5" && pass || fail "the HDF5 file has no $text"
+  done
   refuses "absent/a.h5" "$folder/push.json" --out "$folder/absent/a.h5"
   refuses "a.txt: the name must end in .h5 or .hdf5" "$folder/push.json" --out "$folder/out/a.txt"
 else

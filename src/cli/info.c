@@ -211,6 +211,10 @@ static void json_options(json_writer *json, const abut_options *used) {
   emit_open(json, "options", '{');
   emit_number(json, "dt", used->timestep);
   emit_text(json, "contact", cli_choice("contact", used->contact));
+  if (used->contact == ABUT_CONTACT_LONGRANGE) {
+    emit_number(json, "epsilon", used->epsilon);
+    emit_text(json, "form", cli_choice("form", used->form));
+  }
   emit_number(json, "reach", used->reach);
   emit_number(json, "stiffness", used->stiffness);
   emit_number(json, "length", used->length);

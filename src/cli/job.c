@@ -14,6 +14,7 @@ static void print_warnings(const abut_model *model) {
 
 int job_load(job *out, const char *path, const cli_options *options) {
   memset(out, 0, sizeof *out);
+  out->given = options;
   abut_load_options load = {options->ignore_unsupported, (int32_t)options->hull_points,
                             (int32_t)options->tessellation};
   if (abut_model_load(path, &load, &out->model) != ABUT_OK) return cli_library_error();

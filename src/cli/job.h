@@ -9,6 +9,7 @@ typedef struct job {
   abut_model_sizes sizes;
   abut_batch *batch;
   abut_options options; /* in force once the batch exists */
+  const cli_options *given;
   int64_t bytes_per_env;
 } job;
 

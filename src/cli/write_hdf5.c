@@ -133,6 +133,7 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
                {"version", abut_version()},
                {"ctrl", options->ctrl},
                {"contact", cli_choice("contact", used->contact)},
+               {"form", cli_choice("form", used->form)},
                {"weights", used->weights == ABUT_WEIGHTS_UNIT ? "unit" : "normalised"},
                {"friction_form", used->friction_form == ABUT_FRICTION_PLANE ? "plane" : "vertex"},
                {"solver", used->solver == ABUT_SOLVER_JOINT ? "joint" : "nested"}};
@@ -143,7 +144,9 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
                  {"stiffness", used->stiffness}, {"length", used->length},
                  {"gap0", used->gap0},           {"max_separation", used->max_separation},
                  {"friction", used->friction},   {"slip_velocity", used->slip_velocity},
-                 {"tolerance", used->tolerance}, {"perturb", options->perturb}};
+                 {"tolerance", used->tolerance}, {"perturb", options->perturb},
+                 {"epsilon", used->epsilon}, {"tessellation", (double)options->tessellation},
+                 {"max_iterations", used->max_iterations}};
   int code = write_attribute(out, "seed", H5T_NATIVE_UINT64, &options->seed);
   for (size_t i = 0; code == CLI_OK && i < sizeof texts / sizeof *texts; i++)
     code = write_text(out, texts[i].name, texts[i].text);
