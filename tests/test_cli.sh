@@ -98,7 +98,11 @@ refuses "--contact sticky:" rollout $stack --contact sticky
 refuses "--dtype f16:" rollout $stack --dtype f16
 refuses "--threads -1:" rollout $stack --threads -1
 refuses "--max-iterations 0: must be an integer from 1 to 1000000" rollout $stack --max-iterations 0
-refuses "--reach 2: must be a number above 0 and below 1" rollout $stack --reach 2
+refuses "--reach 2: must be a number above 0 and below 0.5" rollout $stack --reach 2
+refuses "--reach 0.5: must be a number above 0 and below 0.5" rollout $stack --reach 0.5
+refuses "--epsilon 100.5: must be a number above 0 and at most 100" rollout $stack --epsilon 100.5
+refuses "--epsilon nan: must be a number above 0 and at most 100" rollout $stack --epsilon nan
+works rollout $stack --contact longrange --epsilon 100 --steps 1
 refuses "--friction -1: must be a finite number of 0 or more" rollout $stack --friction -1
 refuses "--json: takes no value" rollout $stack --json=1
 refuses "unexpected argument 'b'" rollout $stack b
@@ -351,7 +355,21 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses_longrange "query 0: 'form' is 'soft'" '[[0, 1, 2]]' '"form": "soft",'
   refuses_longrange "query 0: 'epsilon' is 0" '[[0, 1, 2]]' '"epsilon": 0,'
   refuses_longrange "query 0: a: triangle 0 has vertex 3, there are 3" '[[0, 1, 3]]' ''
-  refuses_longrange "query 0: 'a'[0] has vertex 0.5" '[[0, 1, 0.5]]' ''
+  refuses_longrange "query 0: 'a.triangles'[0] has vertex 0.5, must be an integer from 0 to 2" '[[0, 1, 0.5]]' ''
+  refuses_longrange "query 0: 'a.triangles'[0] has vertex -1" '[[0, 1, -1]]' ''
+  refuses_longrange "query 0: 'a.triangles'[0] is not 3 numbers" '[[0, 1]]' ''
+  refuses_longrange "query 0: 'form' is not a text" '[[0, 1, 2]]' '"form": null,'
+  refuses_longrange "query 0: epsilon 101 must lie in (0, 100]" '[[0, 1, 2]]' '"epsilon": 101,'
+  refuses_longrange "query 0: length 1e-31 must lie in [1e-30, 1e30]" '[[0, 1, 2]]' '"length": 1e-31,'
+  longrange '[[0, 1, 2]], "tree": 0' '"epsilon": 100,'
+  works query longrange "$folder/query.json"
+  refuses_longrange "query 0: 'a'.tree has triangle 1, there are 1" '[[0, 1, 2]], "tree": 1' ''
+  refuses_longrange "query 0: 'a'.tree has triangle -1, there are 1" '[[0, 1, 2]], "tree": -1' ''
+  refuses_longrange "query 0: 'a'.tree: node 0 is not a pair" '[[0, 1, 2]], "tree": null' ''
+  echo '[{"a": {"vertices": [[0, 0], [1, 0, 1], [0, 1, 1]]}}]' >"$folder/query.json"
+  refuses "query 0: 'a'.triangles is not an array" query longrange "$folder/query.json"
+  echo '[{"a": {"vertices": [[0, 0], [1, 0, 1], [0, 1, 1]], "triangles": []}}]' >"$folder/query.json"
+  refuses "query 0: 'a.vertices'[0] is not 3 numbers" query longrange "$folder/query.json"
   refuses_longrange "query 0: a: it has no triangles" '[]' ''
   refuses_longrange "query 0: a: its triangles have an area of 0" '[[0, 0, 1]]' ''
   two='[[0, 1, 2], [0, 2, 1]]' # with a tree over both

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum option_kind { FLAG, INTEGER, UNSIGNED, POSITIVE, NONNEGATIVE, CHOICE, TEXT } option_kind;
+typedef enum option_kind { FLAG, INTEGER, UNSIGNED, POSITIVE, UP_TO, NONNEGATIVE, CHOICE, TEXT } option_kind;
 
 typedef struct option_spec {
   const char *name;
   option_kind kind;
   unsigned commands;
   size_t offset;      /* in cli_options */
-  double min, max;    /* INTEGER: both included; POSITIVE: max excluded, 0: none */
+  double min, max;    /* INTEGER: both included; UP_TO: above 0, max included; POSITIVE: max excluded, 0: none */
   const char *value;  /* its name in the help; CHOICE: the words, separated by | */
   const char *preset; /* value where it is not given; NULL: 0 */
   const char *note;   /* the default in words; NULL: preset */
@@ -34,13 +34,13 @@ static const option_spec table[] = {
     {"dt", POSITIVE, STEP_COMMANDS, AT(dt), 0, 0, "S", NULL, "0.01", "step length (s)"},
     {"contact", CHOICE, STEP_COMMANDS, AT(contact), 0, 0, "local|inverse|longrange", "local", NULL,
      "contact model"},
-    {"epsilon", POSITIVE, STEP_COMMANDS, AT(epsilon), 0, 100, "E", NULL, "0.5",
+    {"epsilon", UP_TO, STEP_COMMANDS, AT(epsilon), 0, 100, "E", NULL, "0.5",
      "longrange: width of the blend between points and triangles"},
     {"form", CHOICE, STEP_COMMANDS, AT(form), 0, 0, "weighted|paper", "weighted", NULL,
      "longrange: form of the potential"},
     {"tessellation", INTEGER, SCENE_COMMANDS, AT(tessellation), 1, 100, "K", NULL, "4 round, 1 box",
      "longrange: parts into which edges of primitives are cut"},
-    {"reach", POSITIVE, STEP_COMMANDS, AT(reach), 0, 1, "s", NULL, "1e-3",
+    {"reach", POSITIVE, STEP_COMMANDS, AT(reach), 0, 0.5, "s", NULL, "1e-3",
      "reach of the local barrier, in units of the length scale"},
     {"stiffness", POSITIVE, STEP_COMMANDS, AT(stiffness), 0, 0, "MU", NULL, "1e-7 local, else 1e-8",
      "weight of the barrier (J)"},
@@ -170,8 +170,11 @@ static int parse_unsigned(const option_spec *spec, const char *text, uint64_t *v
 static int parse_real(const option_spec *spec, const char *text, double *value) {
   char *end;
   double parsed = strtod(text, &end);
-  int inside = spec->kind == POSITIVE ? parsed > 0 : parsed >= 0;
-  if (end == text || *end || !isfinite(parsed) || !inside || (spec->max > 0 && parsed >= spec->max)) {
+  int inside = spec->kind == NONNEGATIVE ? parsed >= 0 : parsed > 0;
+  if (spec->kind == UP_TO && (end == text || *end || !inside || !(parsed <= spec->max)))
+    return cli_error("--%s %s: must be a number above 0 and at most %g", spec->name, text, spec->max);
+  if (end == text || *end || !isfinite(parsed) || !inside ||
+      (spec->kind == POSITIVE && spec->max > 0 && parsed >= spec->max)) {
     const char *low = spec->kind == POSITIVE ? "above 0" : "of 0 or more";
     if (spec->max > 0)
       return cli_error("--%s %s: must be a number %s and below %g", spec->name, text, low, spec->max);
@@ -211,6 +214,7 @@ static int parse_value(const option_spec *spec, const char *text, cli_options *o
   case UNSIGNED:
     return parse_unsigned(spec, text, at);
   case POSITIVE:
+  case UP_TO:
   case NONNEGATIVE:
     return parse_real(spec, text, at);
   case CHOICE:
