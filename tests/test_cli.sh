@@ -103,6 +103,14 @@ refuses "--reach 0.5: must be a number above 0 and below 0.5" rollout $stack --r
 refuses "--epsilon 100.5: must be a number above 0 and at most 100" rollout $stack --epsilon 100.5
 refuses "--epsilon nan: must be a number above 0 and at most 100" rollout $stack --epsilon nan
 works rollout $stack --contact longrange --epsilon 100 --steps 1
+# options that would do nothing
+for command in rollout info gradient; do
+  refuses "--form: needs --contact longrange, not local" $command $stack --form weighted
+  refuses "--epsilon: needs --contact longrange, not inverse" $command $stack --epsilon 1 --contact inverse
+done
+refuses "--tessellation: $stack is compiled already; convert its MJCF or URDF again" rollout $stack --tessellation 2
+refuses "--tessellation: $stack is compiled already" convert $stack "$out/a.abut" --tessellation 2
+refuses "--hull-points: $stack is compiled already" info $stack --hull-points 20
 refuses "--friction -1: must be a finite number of 0 or more" rollout $stack --friction -1
 refuses "--json: takes no value" rollout $stack --json=1
 refuses "unexpected argument 'b'" rollout $stack b

@@ -138,6 +138,8 @@ refuses "a.gltf: the name must end in .glb" "$folder/push.json" --gltf "$folder/
 refuses "needs TASK.json"
 refuses "absent.json" "$folder/absent.json"
 refuses "unknown option '--steps'" "$folder/push.json" --steps 3
+refuses "--form: needs --contact longrange, not local" "$folder/push.json" --form paper --contact local
+refuses "--tessellation: " "$folder/push.json" --tessellation 2
 refuses "--iterations 0:" "$folder/push.json" --iterations 0
 printf '{"steps": 1,' >"$folder/broken.json"
 refuses "broken.json, line 1" "$folder/broken.json"
@@ -160,10 +162,12 @@ variables: is missing | ['variables']=del
 scene: is a number, not a text | ['scene']=3
 scene: is empty | ['scene']=''
 scene: '$ABUT_NO_SUCH/a.xml' needs the environment variable ABUT_NO_SUCH, which is not set | ['scene']='$ABUT_NO_SUCH/a.xml'
+scene: '$/x.xml': no name of an environment variable | ['scene']='$/x.xml'
 note: is a number, not a text | ['note']=3
 key: is null, not a text | ['key']=None
 steps: is 0, must be from 1 to 1000000 | ['steps']=0
-steps: is a number, not an integer | ['steps']=1.5
+steps: is 1.5, must be an integer from 1 to 1000000, without point or exponent | ['steps']=1.5
+iterations: is 1e+12, must be an integer from 1 to 1000000 | ['iterations']=1e12
 horizon: is -1, must be from 1 | ['horizon']=-1
 apply: is 5, must be from 1 to 4 | ['apply']=5
 apply: needs a horizon | ['horizon']=del | ['apply']=1
@@ -180,6 +184,9 @@ options.contact: is 'soft', must be one of local, inverse | ['options']['contact
 options.friction: is -1, must be a number of 0 or more | ['options']['friction']=-1
 options.max-iterations: is 0, must be from 1 to 1000000 | ['options']['max-iterations']=0
 options.reach: is -1, must be a number above 0 | ['options']['reach']=-1
+options.reach: is 0.5, must be below 0.5 | ['options']['reach']=0.5
+options.epsilon: is 101, must be at most 100 | ['options']['epsilon']=101
+options.friction: is 1e+06, must be below 1e+06 | ['options']['friction']=1e6
 options.stiffness: is -1, must be a number above 0 | ['options']['stiffness']=-1
 options.length: is -1, must be a number above 0 | ['options']['length']=-1
 options.gap0: is -1, must be a number above 0 | ['options']['gap0']=-1
@@ -208,6 +215,8 @@ loss.terms[0].target: is missing | ['loss']['terms'][0]['target']=del
 loss.terms[0].target: has 1 number, must have 2 to 3 | ['loss']['terms'][0]['target']=[1]
 loss.terms[0].target[1]: is a text, not a number | ['loss']['terms'][0]['target']=[1, 'x']
 loss.terms[0].tolerance: is -1, must be a number of 0 or more | ['loss']['terms'][0]['tolerance']=-1
+loss.terms[0].target[0]: is 1e+160, must be at most 1e+60 in size | ['loss']['terms'][0]['target']=[1e160, 0]
+loss.terms[0].tolerance: is 1e+61, must be at most 1e+60 in size | ['loss']['terms'][0]['tolerance']=1e61
 loss.terms[0].weight: is 0, must be a number above 0 | ['loss']['terms'][0]['weight']=0
 loss.terms[0].wait: unknown key | ['loss']['terms'][0]['wait']=0
 variables: is empty | ['variables']=[]
@@ -233,7 +242,7 @@ variables[0].knots: is missing | ['horizon']=del | ['variables'][0]={'ctrl': 'ro
 variables[0].knots: is 1, must be from 2 | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'spline', 'knots': 1}
 variables[0].waves: is missing | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines'}
 variables[0].waves: is 0, must be from 1 | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 0}
-variables[0].min: unknown key | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 1, 'min': 0}
+variables[0].min: sines have no bounds but the ctrlrange of their actuator | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 1, 'min': 0}
 variables[0].start: is a number, not an array of numbers | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 1, 'start': 1}
 variables[0].rate: has 2 numbers, must have 3 to 3 | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 1, 'rate': [1, 2]}
 variables[0].qpos: 'rod_q': the scene has no joint of this name | ['horizon']=del | ['variables'][0]={'qpos': 'rod_q'}
@@ -253,9 +262,9 @@ done <"$folder/cases"
 edit bad "['scene']='absent.abut'"
 refuses "$folder/absent.abut" "$folder/bad.json"
 edit bad "['key']='nowhere'"
-refuses "nowhere: the scene has 0 keyframes" "$folder/bad.json"
-edit bad "['options']['reach']=2"
-refuses "reach: 2 is out of range" "$folder/bad.json"
+refuses "bad.json: key: 'nowhere': the scene has 0 keyframes, none of this name" "$folder/bad.json"
+python3 -c 'print("[" * 3000 + "]" * 3000)' >"$folder/deep.json"
+refuses "deep.json, line 1, column 2049: nested deeper than 2,048 levels" "$folder/deep.json"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -281,7 +281,8 @@ int cli_info(const cli_options *options) {
   int code = job_load(&work, options->arguments[0], options);
   if (code == CLI_OK) {
     abut_options asked = job_options(options);
-    code = job_create(&work, &asked, 1, 0);
+    code = job_check(options, &asked);
+    if (code == CLI_OK) code = job_create(&work, &asked, 1, 0);
   }
   if (code == CLI_OK) {
     double load = moving_weight(work.model);

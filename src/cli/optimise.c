@@ -37,9 +37,7 @@ static int check_options(const cli_options *options) {
 
 /* A task's file may have any name, an output's too. */
 static int check_outputs(const cli_options *options, const task *read) {
-  const struct {
-    const char *option, *path;
-  } outputs[] = {{"out", options->out}, {"gltf", options->gltf}};
+  const struct { const char *option, *path; } outputs[] = {{"out", options->out}, {"gltf", options->gltf}};
   int code = CLI_OK;
   for (int i = 0; i < 2; i++) {
     if (!outputs[i].path) continue;
@@ -72,6 +70,7 @@ static int open_run(optimise_run *out, const cli_options *options) {
   abut_options asked = job_options(options);
   asked.nenv = out->task.envs;
   code = task_options(&out->task, options, &asked);
+  if (code == CLI_OK) code = job_check(options, &asked);
   if (code == CLI_OK)
     code = job_create(&out->job, &asked, out->task.problem.nstep,
                       history_bytes(&out->job, &out->task, asked.nenv) + optimiser_bytes(out, &asked));

@@ -13,8 +13,8 @@ typedef struct option_spec {
   const char *name;
   option_kind kind;
   unsigned commands;
-  size_t offset;      /* in cli_options */
-  double min, max;    /* INTEGER: both included; UP_TO: above 0, max included; POSITIVE: max excluded, 0: none */
+  size_t offset;   /* in cli_options */
+  double min, max; /* INTEGER: both included; UP_TO: above 0, max included; POSITIVE: max excluded, 0: none */
   const char *value;  /* its name in the help; CHOICE: the words, separated by | */
   const char *preset; /* value where it is not given; NULL: 0 */
   const char *note;   /* the default in words; NULL: preset */

@@ -203,7 +203,8 @@ int cli_rollout(const cli_options *options) {
     if (!options->json) plan.wanted |= WANT_GAP;
     double extra = trajectory_plan(&plan, asked.nenv, asked.dtype, (double)options->buffer * 0x1p20);
     if (options->gltf) extra += 28.0 * work.sizes.nbody * ((double)options->steps + 1);
-    code = job_create(&work, &asked, 1, extra);
+    code = job_check(options, &asked);
+    if (code == CLI_OK) code = job_create(&work, &asked, 1, extra);
   }
   if (code == CLI_OK) code = run(options, &work, &plan, &recorded);
   trajectory_free(&plan);

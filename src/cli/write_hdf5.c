@@ -140,12 +140,18 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
   const struct {
     const char *name;
     double value;
-  } numbers[] = {{"dt", used->timestep},         {"reach", used->reach},
-                 {"stiffness", used->stiffness}, {"length", used->length},
-                 {"gap0", used->gap0},           {"max_separation", used->max_separation},
-                 {"friction", used->friction},   {"slip_velocity", used->slip_velocity},
-                 {"tolerance", used->tolerance}, {"perturb", options->perturb},
-                 {"epsilon", used->epsilon}, {"tessellation", (double)options->tessellation},
+  } numbers[] = {{"dt", used->timestep},
+                 {"reach", used->reach},
+                 {"stiffness", used->stiffness},
+                 {"length", used->length},
+                 {"gap0", used->gap0},
+                 {"max_separation", used->max_separation},
+                 {"friction", used->friction},
+                 {"slip_velocity", used->slip_velocity},
+                 {"tolerance", used->tolerance},
+                 {"perturb", options->perturb},
+                 {"epsilon", used->epsilon},
+                 {"tessellation", (double)options->tessellation},
                  {"max_iterations", used->max_iterations}};
   int code = write_attribute(out, "seed", H5T_NATIVE_UINT64, &options->seed);
   for (size_t i = 0; code == CLI_OK && i < sizeof texts / sizeof *texts; i++)
