@@ -224,6 +224,11 @@ done
 refuses "absent/a.glb" rollout $stack --gltf "$folder/absent/a.glb"
 works rollout $ant --envs 3 --steps 7 --ctrl random --gltf "$folder/ant.glb" --env 2
 python3 "$here/check_glb.py" "$folder/ant.glb" 8 && pass || fail "the GLB file is malformed"
+# what collides is drawn: 16 smooth balls and a floor of two triangles, or under long-range contact their 128 triangles each
+for case in local:16386 longrange:2050; do
+  works rollout scenes/tasks/billiards.abut --steps 1 --contact ${case%:*} --gltf "$folder/balls.glb"
+  python3 "$here/check_glb.py" "$folder/balls.glb" 2 ${case#*:} && pass || fail "triangles drawn under ${case%:*}"
+done
 if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/stderr" >"$folder/stdout"; then
   same "$first" "$(sed 's/.*"state_hash": "\([0-9a-f]*\)".*/\1/' "$folder/stdout")" "--out changes the result"
   refuses "absent/a.h5" rollout $stack --out "$folder/absent/a.h5"

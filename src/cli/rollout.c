@@ -149,7 +149,8 @@ static int open_outputs(recorder *out, const trajectory *plan, const cli_options
 /* Gives the outputs their names if all went well, else removes them. */
 static int close_outputs(recorder *out, const trajectory *run, int code) {
   if (code == CLI_OK && out->motion.xpos)
-    code = gltf_write(out->gltf.partial, out->gltf.path, run->job->model, &out->motion);
+    code = gltf_write(out->gltf.partial, out->gltf.path, run->job->model, run->job->options.contact,
+                      &out->motion);
   int closed = hdf5_close(out->hdf5, code == CLI_OK);
   if (code == CLI_OK) code = closed;
   closed = output_file_close(&out->gltf, code == CLI_OK);
