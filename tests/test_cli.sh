@@ -257,6 +257,10 @@ if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/std
   for text in form paper epsilon tessellation max_iterations; do
     grep -aqF "$text" "$folder/far.h5" && pass || fail "the HDF5 file has no $text"
   done
+  # a file that may not grow stands for a full disk: one sentence with the system's reason, and nothing stays
+  (trap '' XFSZ && ulimit -f 64 && "$abut" rollout $big --out "$out/full.h5") 2>&1 >/dev/null | tail -n 1 >"$folder/stdout"
+  grep -qE '^abut: .*/full.h5: HDF5 cannot write .*: File too large$' "$folder/stdout" && [ -z "$(ls -A "$out")" ] && pass ||
+    fail "a full disk: $(cat "$folder/stdout"), left $(ls -A "$out")"
 else
   refuses "built without HDF5: --out needs it" rollout $stack --out "$out/a.h5"
 fi

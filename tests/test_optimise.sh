@@ -115,6 +115,12 @@ if "$abut" optimise "$folder/push.json" --envs 3 --out "$folder/push.h5" >/dev/n
   for text in form weighted epsilon tessellation; do
     grep -aqF "$text" "$folder/push.h5" && pass || fail "the HDF5 file has no $text"
   done
+  (
+    trap '' XFSZ && ulimit -f 8 && "$abut" optimise "$folder/push.json" --out "$folder/out/full.h5"
+    echo "exit code $?" >&2
+  ) 2>&1 >/dev/null | tail -n 2 >"$folder/stdout"
+  grep -q 'full.h5: HDF5 cannot write .*: File too large' "$folder/stdout" && grep -q 'exit code 2' "$folder/stdout" && pass ||
+    fail "a full disk: $(cat "$folder/stdout")"
   refuses "absent/a.h5" "$folder/push.json" --out "$folder/absent/a.h5"
   refuses "a.txt: the name must end in .h5 or .hdf5" "$folder/push.json" --out "$folder/out/a.txt"
 else

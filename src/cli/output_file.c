@@ -2,6 +2,9 @@
 #include "output_file.h"
 #include "cli.h"
 #include "host/file.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 
 int output_file_spares(const char *option, const char *path, const char *input) {
@@ -10,6 +13,12 @@ int output_file_spares(const char *option, const char *path, const char *input) 
   int same = (out.st_dev == entry.st_dev && out.st_ino == entry.st_ino) ||
              (out.st_dev == target.st_dev && out.st_ino == target.st_ino);
   return same ? cli_error("--%s %s: would overwrite %s, which is read", option, path, input) : CLI_OK;
+}
+
+const char *output_file_reason(void) {
+  static char text[128];
+  snprintf(text, sizeof text, ": %s", errno ? strerror(errno) : "");
+  return errno ? text : "";
 }
 
 int output_file_open(output_file *out, const char *path) {

@@ -27,6 +27,7 @@ int hdf5_close(hdf5_file *out, int complete) {
 
 #else
 #include "output_file.h"
+#include <errno.h>
 #include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ struct hdf5_file {
 int hdf5_check(void) { return CLI_OK; }
 
 static int fail(const hdf5_file *out, const char *what) {
-  return cli_error("%s: HDF5 cannot write %s", out->file.path, what);
+  return cli_error("%s: HDF5 cannot write %s%s", out->file.path, what, output_file_reason());
 }
 
 /* A chunk holds whole rows of a few environments over a few steps: neither reading one environment nor one
@@ -192,6 +193,7 @@ int hdf5_open(hdf5_file **result, const char *path, const trajectory *plan, cons
   out->id = -1;
   for (int i = 0; i < DATASET_COUNT; i++) out->datasets[i] = -1;
   int code = output_file_open(&out->file, path);
+  errno = 0;       /* HDF5 leaves the system's reason there */
   H5dont_atexit(); /* every file is closed here; HDF5's own exit crashes on one that a full disk left
                       incomplete */
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -229,6 +231,7 @@ static int write_rows(const hdf5_file *out, int dataset, const array *from, int6
 }
 
 int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first, int64_t n) {
+  errno = 0;
   int code = write_rows(out, QPOS, &from->qpos, first);
   if (code == CLI_OK) code = write_rows(out, QVEL, &from->qvel, first);
   if (code == CLI_OK) code = write_rows(out, XPOS, &from->xpos, first);
