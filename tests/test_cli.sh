@@ -152,6 +152,11 @@ works info $ant --json --gap 1e-4 --contact inverse
 holds "value['options']['stiffness'] == 1e-8 and abs(value['advice']['local']['reach'] - 5e-5) < 1e-8"
 works info $ant --json --contact longrange --form paper
 holds "value['options']['form'] == 'paper' and value['options']['epsilon'] == 0.5"
+works info $ant --contact longrange --stiffness 1e-6
+grep -q 'longrange  on half-spaces as inverse' "$folder/stdout" && pass || fail "info's advice on long-range contact"
+gap=$(sed -n 's/^  inverse .*gap of \([^ ]*\) m.*/\1/p' "$folder/stdout")
+works info $ant --contact inverse --stiffness 1e-6
+grep -q "inverse .*gap of $gap m" "$folder/stdout" && pass || fail "half-spaces under long-range contact rest as inverse"
 refuses "--gap 0:" info $ant --gap 0
 
 # --------------------------------------------------------------------------------------------- rollout
@@ -433,6 +438,7 @@ works bench --filter 'calibration*' --json
 holds "len(value) == 1"
 refuses "--filter nothing*: no line has such a name" bench --filter 'nothing*'
 refuses "--filter nothing*: no line has such a name" bench --filter 'nothing*' --json
+refuses "--filter longrange: no line has such a name; with * at its end it takes all" bench --filter longrange
 "$abut" bench --filter 'step.stack5.rest.f64' --scenes "$folder" >/dev/null 2>"$folder/stderr"
 [ $? -eq 2 ] && grep -q "stack5" "$folder/stderr" && pass || fail "bench without its scenes"
 

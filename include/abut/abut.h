@@ -259,9 +259,9 @@ typedef struct abut_options {
   int32_t pair_capacity;  /* contacts with a plane per environment; 0: start small, grow as needed */
   double timestep;        /* s; 0: the default, 0.01 */
   double reach;           /* of the local barrier, in units of length */
-  double stiffness;       /* J per L0-scaled barrier; 0: 1e-7 local, 1e-8 inverse */
+  double stiffness;       /* J per L0-scaled barrier; 0: 1e-7 local, else 1e-8 */
   double length;          /* L0 (m) */
-  double gap0; /* gap given to shapes that touch at the start (m); 0: half the reach, 1e-4 inverse */
+  double gap0; /* gap given to shapes that touch at the start (m); 0: half the reach local, else 1e-4 */
   double max_separation; /* how far a body may be moved for a contact at the start (m) */
   double friction;       /* overrides every coefficient if >= 0 */
   double slip_velocity;  /* below it contact creeps (m/s) */

@@ -17,7 +17,8 @@ typedef struct advice {
 static advice advise(int contact, const abut_options *used, double load, double gap) {
   int local = contact == ABUT_CONTACT_LOCAL;
   advice out = {.reach = used->reach, .stiffness = used->stiffness};
-  if (contact != used->contact) out.stiffness = local ? 1e-7 : 1e-8;
+  int half_spaces = contact == ABUT_CONTACT_INVERSE && used->contact == ABUT_CONTACT_LONGRANGE;
+  if (contact != used->contact && !half_spaces) out.stiffness = local ? 1e-7 : 1e-8;
   out.face = resting_gap(contact, out.reach, out.stiffness, used->length, load, FACE_POINTS);
   out.point = resting_gap(contact, out.reach, out.stiffness, used->length, load, 1);
   double needed = resting_stiffness(contact, out.reach, used->length, load, FACE_POINTS, gap);
@@ -110,6 +111,9 @@ static void print_advice(const job *in, double load, double gap) {
     if (contact == ABUT_CONTACT_LOCAL) printf(", or --reach %.3g whatever the load", found.reach);
     printf("\n");
   }
+  if (in->options.contact == ABUT_CONTACT_LONGRANGE)
+    printf("  longrange  on half-spaces as inverse; between meshes the gap depends on their triangles "
+           "(docs/longrange.md)\n");
 }
 
 static void print_table(const job *in, const cli_options *options, double load) {
