@@ -382,7 +382,7 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses_longrange "query 0: 'a.triangles'[0] is not 3 numbers" '[[0, 1]]' ''
   refuses_longrange "query 0: 'form' is not a text" '[[0, 1, 2]]' '"form": null,'
   refuses_longrange "query 0: epsilon 101 must lie in (0, 100]" '[[0, 1, 2]]' '"epsilon": 101,'
-  refuses_longrange "query 0: length 1e-31 must lie in [1e-30, 1e30]" '[[0, 1, 2]]' '"length": 1e-31,'
+  refuses_longrange "query 0: length 1e-31 must lie in [1e-30, 1e+30]" '[[0, 1, 2]]' '"length": 1e-31,'
   longrange '[[0, 1, 2]], "tree": 0' '"epsilon": 100,'
   works query longrange "$folder/query.json"
   refuses_longrange "query 0: 'a'.tree has triangle 1, there are 1" '[[0, 1, 2]], "tree": 1' ''

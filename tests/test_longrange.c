@@ -461,7 +461,7 @@ TEST(bad_queries_are_refused) {
   REFUSED(q.epsilon = 0, "epsilon 0");
   REFUSED(q.epsilon = NAN, "epsilon nan");
   REFUSED(q.length = -1, "length -1");
-  REFUSED(q.length = 1e31, "length 1e+31 must lie in [1e-30, 1e30]");
+  REFUSED(q.length = 1e31, "length 1e+31 must lie in [1e-30, 1e+30]");
   REFUSED(q.length = 1e-31, "length 1e-31");
   REFUSED(q.b.vertices = far, "query 0: b: vertex 2 has a coordinate of -2e+60, 1e+60 at most");
   REFUSED(q.form = 7, "form 7");
@@ -475,6 +475,11 @@ TEST(bad_queries_are_refused) {
   CHECK_STATUS(abut_query_longrange(1, &wide, &r, ABUT_F64), ABUT_OK);
   CHECK_STATUS(abut_query_longrange(1, &wide, &r, ABUT_F32), ABUT_ERROR_ARGUMENT);
   CHECK(strstr(abut_error_message(), "a: vertex 2 has a coordinate of 2e+09, 1e+09 at most"));
+  abut_longrange_query long_unit = good;
+  long_unit.length = 1e7;
+  CHECK_STATUS(abut_query_longrange(1, &long_unit, &r, ABUT_F64), ABUT_OK);
+  CHECK_STATUS(abut_query_longrange(1, &long_unit, &r, ABUT_F32), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "length 1e+07 must lie in [1e-06, 1e+06]"));
   CHECK_STATUS(abut_query_longrange(1, &good, &r, 9), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_query_longrange(-1, &good, &r, ABUT_F64), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_query_longrange(1, NULL, &r, ABUT_F64), ABUT_ERROR_ARGUMENT);

@@ -455,7 +455,7 @@ typedef struct abut_triangles {
 
 typedef struct abut_longrange_query {
   double epsilon;      /* (0, 100]: width of the blend */
-  double length;       /* L0 (m), 1e-30 to 1e30 */
+  double length;       /* L0 (m), 1e-30 to 1e30, f32: 1e-6 to 1e6 */
   int32_t form;        /* ABUT_FORM_* */
   abut_triangles a, b; /* coordinates up to 1e60, f32: 1e9 */
 } abut_longrange_query;

@@ -25,8 +25,9 @@ static abut_status check(int64_t i, const abut_longrange_query *q, int32_t dtype
 #define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
   if (!(q->epsilon > 0 && q->epsilon <= 100))
     BAD("%lld: epsilon %g must lie in (0, 100]", (long long)i, q->epsilon);
-  if (!(q->length >= 1e-30 && q->length <= 1e30))
-    BAD("%lld: length %g must lie in [1e-30, 1e30]", (long long)i, q->length);
+  double longest = dtype == ABUT_F64 ? 1e30 : 1e6; /* see check_coordinates */
+  if (!(q->length >= 1 / longest && q->length <= longest))
+    BAD("%lld: length %g must lie in [%g, %g]", (long long)i, q->length, 1 / longest, longest);
   if (q->form != ABUT_FORM_WEIGHTED && q->form != ABUT_FORM_PAPER)
     BAD("%lld: form %d is unknown", (long long)i, q->form);
   for (int j = 0; j < 2; j++) {
