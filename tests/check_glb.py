@@ -1,4 +1,5 @@
-"""check_glb.py: reads a GLB file back and checks chunks, bounds and references. Usage: check_glb.py FILE FRAMES"""
+"""check_glb.py: reads a GLB file back and checks chunks, bounds and references. Usage: check_glb.py FILE FRAMES
+[TRIANGLES]; TRIANGLES: what all meshes must have together."""
 import json
 import math
 import struct
@@ -78,6 +79,10 @@ def main():
     for mesh in doc["meshes"]:
         for primitive in mesh["primitives"]:
             check_primitive(doc, binary, primitive)
+    if len(sys.argv) > 3:
+        primitives = [primitive for mesh in doc["meshes"] for primitive in mesh["primitives"]]
+        corners = sum(doc["accessors"][primitive["indices"]]["count"] for primitive in primitives)
+        assert corners == 3 * int(sys.argv[3]), "%d triangles" % (corners // 3)
     children = doc["nodes"][doc["scenes"][0]["nodes"][0]]["children"]
     assert sorted(children) == list(range(1, len(doc["nodes"])))
     check_animation(doc, binary, int(sys.argv[2]))

@@ -98,7 +98,19 @@ refuses "--contact sticky:" rollout $stack --contact sticky
 refuses "--dtype f16:" rollout $stack --dtype f16
 refuses "--threads -1:" rollout $stack --threads -1
 refuses "--max-iterations 0: must be an integer from 1 to 1000000" rollout $stack --max-iterations 0
-refuses "--reach 2: must be a number above 0 and below 1" rollout $stack --reach 2
+refuses "--reach 2: must be a number above 0 and below 0.5" rollout $stack --reach 2
+refuses "--reach 0.5: must be a number above 0 and below 0.5" rollout $stack --reach 0.5
+refuses "--epsilon 100.5: must be a number above 0 and at most 100" rollout $stack --epsilon 100.5
+refuses "--epsilon nan: must be a number above 0 and at most 100" rollout $stack --epsilon nan
+works rollout $stack --contact longrange --epsilon 100 --steps 1
+# options that would do nothing
+for command in rollout info gradient; do
+  refuses "--form: needs --contact longrange, not local" $command $stack --form weighted
+  refuses "--epsilon: needs --contact longrange, not inverse" $command $stack --epsilon 1 --contact inverse
+done
+refuses "--tessellation: $stack is compiled already; convert its MJCF or URDF again" rollout $stack --tessellation 2
+refuses "--tessellation: $stack is compiled already" convert $stack "$out/a.abut" --tessellation 2
+refuses "--hull-points: $stack is compiled already" info $stack --hull-points 20
 refuses "--friction -1: must be a finite number of 0 or more" rollout $stack --friction -1
 refuses "--json: takes no value" rollout $stack --json=1
 refuses "unexpected argument 'b'" rollout $stack b
@@ -138,6 +150,13 @@ holds "value['bytes_per_env'] > 0 and value['envs'] == 1 and value['advice']['ga
 holds "abs(16 * value['advice']['inverse']['stiffness'] / 1e-6 / value['advice']['load'] - 1) < 1e-9"
 works info $ant --json --gap 1e-4 --contact inverse
 holds "value['options']['stiffness'] == 1e-8 and abs(value['advice']['local']['reach'] - 5e-5) < 1e-8"
+works info $ant --json --contact longrange --form paper
+holds "value['options']['form'] == 'paper' and value['options']['epsilon'] == 0.5"
+works info $ant --contact longrange --stiffness 1e-6
+grep -q 'longrange  on half-spaces as inverse' "$folder/stdout" && pass || fail "info's advice on long-range contact"
+gap=$(sed -n 's/^  inverse .*gap of \([^ ]*\) m.*/\1/p' "$folder/stdout")
+works info $ant --contact inverse --stiffness 1e-6
+grep -q "inverse .*gap of $gap m" "$folder/stdout" && pass || fail "half-spaces under long-range contact rest as inverse"
 refuses "--gap 0:" info $ant --gap 0
 
 # --------------------------------------------------------------------------------------------- rollout
@@ -212,6 +231,11 @@ done
 refuses "absent/a.glb" rollout $stack --gltf "$folder/absent/a.glb"
 works rollout $ant --envs 3 --steps 7 --ctrl random --gltf "$folder/ant.glb" --env 2
 python3 "$here/check_glb.py" "$folder/ant.glb" 8 && pass || fail "the GLB file is malformed"
+# what collides is drawn: 16 smooth balls and a floor of two triangles, or under long-range contact their 128 triangles each
+for case in local:16386 longrange:2050; do
+  works rollout scenes/tasks/billiards.abut --steps 1 --contact ${case%:*} --gltf "$folder/balls.glb"
+  python3 "$here/check_glb.py" "$folder/balls.glb" 2 ${case#*:} && pass || fail "triangles drawn under ${case%:*}"
+done
 if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/stderr" >"$folder/stdout"; then
   same "$first" "$(sed 's/.*"state_hash": "\([0-9a-f]*\)".*/\1/' "$folder/stdout")" "--out changes the result"
   refuses "absent/a.h5" rollout $stack --out "$folder/absent/a.h5"
@@ -235,6 +259,15 @@ if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/std
       grep -qF "$text" "$folder/header" && pass || fail "the HDF5 file has no $text"
     done
   fi
+  # names and texts stand in the file as they are, whatever there is to read it with
+  hash_of $stack --steps 1 --contact longrange --form paper --out "$folder/far.h5" >/dev/null
+  for text in form paper epsilon tessellation max_iterations; do
+    grep -aqF "$text" "$folder/far.h5" && pass || fail "the HDF5 file has no $text"
+  done
+  # a file that may not grow stands for a full disk: one sentence with the system's reason, and nothing stays
+  (trap '' XFSZ && ulimit -f 64 && "$abut" rollout $big --out "$out/full.h5") 2>&1 >/dev/null | tail -n 1 >"$folder/stdout"
+  grep -qE '^abut: .*/full.h5: HDF5 cannot write .*: File too large$' "$folder/stdout" && [ -z "$(ls -A "$out")" ] && pass ||
+    fail "a full disk: $(cat "$folder/stdout"), left $(ls -A "$out")"
 else
   refuses "built without HDF5: --out needs it" rollout $stack --out "$out/a.h5"
 fi
@@ -434,7 +467,21 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   refuses_longrange "query 0: 'form' is 'soft'" '[[0, 1, 2]]' '"form": "soft",'
   refuses_longrange "query 0: 'epsilon' is 0" '[[0, 1, 2]]' '"epsilon": 0,'
   refuses_longrange "query 0: a: triangle 0 has vertex 3, there are 3" '[[0, 1, 3]]' ''
-  refuses_longrange "query 0: 'a'[0] has vertex 0.5" '[[0, 1, 0.5]]' ''
+  refuses_longrange "query 0: 'a.triangles'[0] has vertex 0.5, must be an integer from 0 to 2" '[[0, 1, 0.5]]' ''
+  refuses_longrange "query 0: 'a.triangles'[0] has vertex -1" '[[0, 1, -1]]' ''
+  refuses_longrange "query 0: 'a.triangles'[0] is not 3 numbers" '[[0, 1]]' ''
+  refuses_longrange "query 0: 'form' is not a text" '[[0, 1, 2]]' '"form": null,'
+  refuses_longrange "query 0: epsilon 101 must lie in (0, 100]" '[[0, 1, 2]]' '"epsilon": 101,'
+  refuses_longrange "query 0: length 1e-31 must lie in [1e-30, 1e+30]" '[[0, 1, 2]]' '"length": 1e-31,'
+  longrange '[[0, 1, 2]], "tree": 0' '"epsilon": 100,'
+  works query longrange "$folder/query.json"
+  refuses_longrange "query 0: 'a'.tree has triangle 1, there are 1" '[[0, 1, 2]], "tree": 1' ''
+  refuses_longrange "query 0: 'a'.tree has triangle -1, there are 1" '[[0, 1, 2]], "tree": -1' ''
+  refuses_longrange "query 0: 'a'.tree: node 0 is not a pair" '[[0, 1, 2]], "tree": null' ''
+  echo '[{"a": {"vertices": [[0, 0], [1, 0, 1], [0, 1, 1]]}}]' >"$folder/query.json"
+  refuses "query 0: 'a'.triangles is not an array" query longrange "$folder/query.json"
+  echo '[{"a": {"vertices": [[0, 0], [1, 0, 1], [0, 1, 1]], "triangles": []}}]' >"$folder/query.json"
+  refuses "query 0: 'a.vertices'[0] is not 3 numbers" query longrange "$folder/query.json"
   refuses_longrange "query 0: a: it has no triangles" '[]' ''
   refuses_longrange "query 0: a: its triangles have an area of 0" '[[0, 0, 1]]' ''
   two='[[0, 1, 2], [0, 2, 1]]' # with a tree over both
@@ -481,6 +528,7 @@ works bench --filter 'calibration*' --json
 holds "len(value) == 1"
 refuses "--filter nothing*: no line has such a name" bench --filter 'nothing*'
 refuses "--filter nothing*: no line has such a name" bench --filter 'nothing*' --json
+refuses "--filter longrange: no line has such a name; with * at its end it takes all" bench --filter longrange
 "$abut" bench --filter 'step.stack5.rest.f64' --scenes "$folder" >/dev/null 2>"$folder/stderr"
 [ $? -eq 2 ] && grep -q "stack5" "$folder/stderr" && pass || fail "bench without its scenes"
 

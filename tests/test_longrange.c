@@ -462,7 +462,8 @@ TEST(slivers_weigh_nothing) {
 
 TEST(bad_queries_are_refused) {
   double x[9] = {0, 0, 0, 1, 0, 0, 0, 1, 0}, y[9] = {0, 0, 3, 1, 0, 3, 0, 1, 3},
-         bad[9] = {0, 0, NAN, 1, 0, 0, 0, 1, 0};
+         bad[9] = {0, 0, NAN, 1, 0, 0, 0, 1, 0}, far[9] = {0, 0, 0, 1, 0, 0, 0, -2e60, 0},
+         near[9] = {0, 0, 0, 1, 0, 0, 0, 2e9, 0};
   int32_t one[3] = {0, 1, 2}, out[3] = {0, 1, 3};
   const int32_t twice[2][2] = {{0, 0}, {0, 0}};
   const abut_longrange_query good = {
@@ -478,12 +479,25 @@ TEST(bad_queries_are_refused) {
   REFUSED(q.epsilon = 0, "epsilon 0");
   REFUSED(q.epsilon = NAN, "epsilon nan");
   REFUSED(q.length = -1, "length -1");
+  REFUSED(q.length = 1e31, "length 1e+31 must lie in [1e-30, 1e+30]");
+  REFUSED(q.length = 1e-31, "length 1e-31");
+  REFUSED(q.b.vertices = far, "query 0: b: vertex 2 has a coordinate of -2e+60, 1e+60 at most");
   REFUSED(q.form = 7, "form 7");
   REFUSED(q.a.vertices = NULL, "a has no vertices");
   REFUSED(q.b.ntriangle = 0, "b: it has no triangles");
   REFUSED(q.a.triangles = out, "triangle 0 has vertex 3, there are 3");
   REFUSED(q.b.vertices = bad, "vertex 0 has a coordinate of nan");
   REFUSED((q.a.tree = twice, q.a.ntree = 2), "its tree joins 2 pairs, 1 triangles need 0");
+  abut_longrange_query wide = good; /* what fits f64 may not fit f32 */
+  wide.a.vertices = near;
+  CHECK_STATUS(abut_query_longrange(1, &wide, &r, ABUT_F64), ABUT_OK);
+  CHECK_STATUS(abut_query_longrange(1, &wide, &r, ABUT_F32), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "a: vertex 2 has a coordinate of 2e+09, 1e+09 at most"));
+  abut_longrange_query long_unit = good;
+  long_unit.length = 1e7;
+  CHECK_STATUS(abut_query_longrange(1, &long_unit, &r, ABUT_F64), ABUT_OK);
+  CHECK_STATUS(abut_query_longrange(1, &long_unit, &r, ABUT_F32), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "length 1e+07 must lie in [1e-06, 1e+06]"));
   CHECK_STATUS(abut_query_longrange(1, &good, &r, 9), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_query_longrange(-1, &good, &r, ABUT_F64), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_query_longrange(1, NULL, &r, ABUT_F64), ABUT_ERROR_ARGUMENT);

@@ -112,17 +112,40 @@ if "$abut" optimise "$folder/push.json" --envs 3 --out "$folder/push.h5" >/dev/n
       grep -qF "$text" "$folder/header" && pass || fail "the HDF5 file has no $text"
     done
   fi
+  for text in form weighted epsilon tessellation; do
+    grep -aqF "$text" "$folder/push.h5" && pass || fail "the HDF5 file has no $text"
+  done
+  (
+    trap '' XFSZ && ulimit -f 8 && "$abut" optimise "$folder/push.json" --out "$folder/out/full.h5"
+    echo "exit code $?" >&2
+  ) 2>&1 >/dev/null | tail -n 2 >"$folder/stdout"
+  grep -q 'full.h5: HDF5 cannot write .*: File too large' "$folder/stdout" && grep -q 'exit code 2' "$folder/stdout" && pass ||
+    fail "a full disk: $(cat "$folder/stdout")"
   refuses "absent/a.h5" "$folder/push.json" --out "$folder/absent/a.h5"
   refuses "a.txt: the name must end in .h5 or .hdf5" "$folder/push.json" --out "$folder/out/a.txt"
 else
   refuses "built without HDF5: --out needs it" "$folder/push.json" --out "$folder/out/a.h5"
 fi
+# an output is never what is read: the task, whatever its name, or a scene behind a link
+cp "$folder/push.json" "$folder/self.glb"
+cp "$folder/push.json" "$folder/self.before"
+refuses "--gltf $folder/self.glb: would overwrite $folder/self.glb, which is read" "$folder/self.glb" --gltf "$folder/self.glb"
+refuses "--gltf $folder/../$(basename "$folder")/self.glb: would overwrite" "$folder/self.glb" \
+  --gltf "$folder/../$(basename "$folder")/self.glb"
+cp scenes/tasks/push.abut "$folder/scene.glb"
+ln -s scene.glb "$folder/linked.abut"
+edit linked "['scene']='linked.abut'"
+refuses "--gltf $folder/scene.glb: would overwrite $folder/linked.abut" "$folder/linked.json" --gltf "$folder/scene.glb"
+cmp -s "$folder/self.before" "$folder/self.glb" && cmp -s scenes/tasks/push.abut "$folder/scene.glb" && pass ||
+  fail "an input was overwritten"
 refuses "a.gltf: the name must end in .glb" "$folder/push.json" --gltf "$folder/out/a.gltf"
 
 # --------------------------------------------------------------------------------------------- bad tasks
 refuses "needs TASK.json"
 refuses "absent.json" "$folder/absent.json"
 refuses "unknown option '--steps'" "$folder/push.json" --steps 3
+refuses "--form: needs --contact longrange, not local" "$folder/push.json" --form paper --contact local
+refuses "--tessellation: " "$folder/push.json" --tessellation 2
 refuses "--iterations 0:" "$folder/push.json" --iterations 0
 printf '{"steps": 1,' >"$folder/broken.json"
 refuses "broken.json, line 1" "$folder/broken.json"
@@ -145,10 +168,12 @@ variables: is missing | ['variables']=del
 scene: is a number, not a text | ['scene']=3
 scene: is empty | ['scene']=''
 scene: '$ABUT_NO_SUCH/a.xml' needs the environment variable ABUT_NO_SUCH, which is not set | ['scene']='$ABUT_NO_SUCH/a.xml'
+scene: '$/x.xml': no name of an environment variable | ['scene']='$/x.xml'
 note: is a number, not a text | ['note']=3
 key: is null, not a text | ['key']=None
 steps: is 0, must be from 1 to 1000000 | ['steps']=0
-steps: is a number, not an integer | ['steps']=1.5
+steps: is 1.5, must be an integer from 1 to 1000000, without point or exponent | ['steps']=1.5
+iterations: is 1e+12, must be an integer from 1 to 1000000 | ['iterations']=1e12
 horizon: is -1, must be from 1 | ['horizon']=-1
 apply: is 5, must be from 1 to 4 | ['apply']=5
 apply: needs a horizon | ['horizon']=del | ['apply']=1
@@ -165,6 +190,9 @@ options.contact: is 'soft', must be one of local, inverse | ['options']['contact
 options.friction: is -1, must be a number of 0 or more | ['options']['friction']=-1
 options.max-iterations: is 0, must be from 1 to 1000000 | ['options']['max-iterations']=0
 options.reach: is -1, must be a number above 0 | ['options']['reach']=-1
+options.reach: is 0.5, must be below 0.5 | ['options']['reach']=0.5
+options.epsilon: is 101, must be at most 100 | ['options']['epsilon']=101
+options.friction: is 1e+06, must be below 1e+06 | ['options']['friction']=1e6
 options.stiffness: is -1, must be a number above 0 | ['options']['stiffness']=-1
 options.length: is -1, must be a number above 0 | ['options']['length']=-1
 options.gap0: is -1, must be a number above 0 | ['options']['gap0']=-1
@@ -193,6 +221,8 @@ loss.terms[0].target: is missing | ['loss']['terms'][0]['target']=del
 loss.terms[0].target: has 1 number, must have 2 to 3 | ['loss']['terms'][0]['target']=[1]
 loss.terms[0].target[1]: is a text, not a number | ['loss']['terms'][0]['target']=[1, 'x']
 loss.terms[0].tolerance: is -1, must be a number of 0 or more | ['loss']['terms'][0]['tolerance']=-1
+loss.terms[0].target[0]: is 1e+160, must be at most 1e+60 in size | ['loss']['terms'][0]['target']=[1e160, 0]
+loss.terms[0].tolerance: is 1e+61, must be at most 1e+60 in size | ['loss']['terms'][0]['tolerance']=1e61
 loss.terms[0].weight: is 0, must be a number above 0 | ['loss']['terms'][0]['weight']=0
 loss.terms[0].wait: unknown key | ['loss']['terms'][0]['wait']=0
 variables: is empty | ['variables']=[]
@@ -218,7 +248,7 @@ variables[0].knots: is missing | ['horizon']=del | ['variables'][0]={'ctrl': 'ro
 variables[0].knots: is 1, must be from 2 | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'spline', 'knots': 1}
 variables[0].waves: is missing | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines'}
 variables[0].waves: is 0, must be from 1 | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 0}
-variables[0].min: unknown key | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 1, 'min': 0}
+variables[0].min: sines have no bounds but the ctrlrange of their actuator | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 1, 'min': 0}
 variables[0].start: is a number, not an array of numbers | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 1, 'start': 1}
 variables[0].rate: has 2 numbers, must have 3 to 3 | ['horizon']=del | ['variables'][0]={'ctrl': 'rod_x', 'form': 'sines', 'waves': 1, 'rate': [1, 2]}
 variables[0].qpos: 'rod_q': the scene has no joint of this name | ['horizon']=del | ['variables'][0]={'qpos': 'rod_q'}
@@ -238,9 +268,9 @@ done <"$folder/cases"
 edit bad "['scene']='absent.abut'"
 refuses "$folder/absent.abut" "$folder/bad.json"
 edit bad "['key']='nowhere'"
-refuses "nowhere: the scene has 0 keyframes" "$folder/bad.json"
-edit bad "['options']['reach']=2"
-refuses "reach: 2 is out of range" "$folder/bad.json"
+refuses "bad.json: key: 'nowhere': the scene has 0 keyframes, none of this name" "$folder/bad.json"
+python3 -c 'print("[" * 3000 + "]" * 3000)' >"$folder/deep.json"
+refuses "deep.json, line 1, column 2049: nested deeper than 2,048 levels" "$folder/deep.json"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

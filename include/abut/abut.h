@@ -260,9 +260,9 @@ typedef struct abut_options {
   int32_t pair_capacity;  /* contacts with a plane per environment; 0: start small, grow as needed */
   double timestep;        /* s; 0: the default, 0.01 */
   double reach;           /* of the local barrier, in units of length */
-  double stiffness;       /* J per L0-scaled barrier; 0: 1e-7 local, 1e-8 inverse */
+  double stiffness;       /* J per L0-scaled barrier; 0: 1e-7 local, else 1e-8 */
   double length;          /* L0 (m) */
-  double gap0; /* gap given to shapes that touch at the start (m); 0: half the reach, 1e-4 inverse */
+  double gap0; /* gap given to shapes that touch at the start (m); 0: half the reach local, else 1e-4 */
   double max_separation; /* how far a body may be moved for a contact at the start (m) */
   double friction;       /* overrides every coefficient if >= 0 */
   double slip_velocity;  /* below it contact creeps (m/s) */
@@ -456,10 +456,10 @@ typedef struct abut_triangles {
 } abut_triangles;
 
 typedef struct abut_longrange_query {
-  double epsilon; /* (0, 100]: width of the blend */
-  double length;  /* L0 (m) */
-  int32_t form;   /* ABUT_FORM_* */
-  abut_triangles a, b;
+  double epsilon;      /* (0, 100]: width of the blend */
+  double length;       /* L0 (m), 1e-30 to 1e30, f32: 1e-6 to 1e6 */
+  int32_t form;        /* ABUT_FORM_* */
+  abut_triangles a, b; /* coordinates up to 1e60, f32: 1e9 */
 } abut_longrange_query;
 
 typedef struct abut_longrange_result {

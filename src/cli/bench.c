@@ -245,7 +245,11 @@ int cli_bench(const cli_options *options) {
   }
   progress_end(&run.bar);
   if (!run.calibrated && code == CLI_OK)
-    return cli_error("--filter %s: no line has such a name", options->filter);
+    return strpbrk(options->filter, "*?[")
+               ? cli_error("--filter %s: no line has such a name", options->filter)
+               : cli_error(
+                     "--filter %s: no line has such a name; with * at its end it takes all that begin so",
+                     options->filter);
   if (run.calibrated && options->json) {
     emit_close(&run.json, ']');
     printf("\n");

@@ -274,6 +274,8 @@ static int open_run(gradient_run *out, const cli_options *options) {
   if (code != CLI_OK) return code;
   abut_options asked = job_options(options);
   if (options->check) asked.tolerance *= CHECK_TOLERANCE;
+  code = job_check(options, &asked);
+  if (code != CLI_OK) return code;
   code = job_create(&out->job, &asked, out->steps, array_bytes(out, options->check, asked.dtype));
   if (code == CLI_OK) code = job_start(&out->job, options);
   return code == CLI_OK ? allocate(out, options->check) : code;

@@ -18,7 +18,8 @@ typedef struct advice {
 static advice advise(int contact, const abut_options *used, double load, double gap) {
   int local = contact == ABUT_CONTACT_LOCAL;
   advice out = {.reach = used->reach, .stiffness = used->stiffness};
-  if (contact != used->contact) out.stiffness = local ? 1e-7 : 1e-8;
+  int half_spaces = contact == ABUT_CONTACT_INVERSE && used->contact == ABUT_CONTACT_LONGRANGE;
+  if (contact != used->contact && !half_spaces) out.stiffness = local ? 1e-7 : 1e-8;
   out.face = resting_gap(contact, out.reach, out.stiffness, used->length, load, FACE_POINTS);
   out.point = resting_gap(contact, out.reach, out.stiffness, used->length, load, 1);
   double needed = resting_stiffness(contact, out.reach, used->length, load, FACE_POINTS, gap);
@@ -123,6 +124,9 @@ static void print_advice(const job *in, double load, double gap) {
     if (contact == ABUT_CONTACT_LOCAL) printf(", or --reach %.3g whatever the load", found.reach);
     printf("\n");
   }
+  if (in->options.contact == ABUT_CONTACT_LONGRANGE)
+    printf("  longrange  on half-spaces as inverse; between meshes the gap depends on their triangles "
+           "(docs/longrange.md)\n");
 }
 
 static void print_table(const job *in, const cli_options *options, double load) {
@@ -254,6 +258,10 @@ static void json_options(json_writer *json, const abut_options *used) {
   emit_open(json, "options", '{');
   emit_number(json, "dt", used->timestep);
   emit_text(json, "contact", cli_choice("contact", used->contact));
+  if (used->contact == ABUT_CONTACT_LONGRANGE) {
+    emit_number(json, "epsilon", used->epsilon);
+    emit_text(json, "form", cli_choice("form", used->form));
+  }
   emit_number(json, "reach", used->reach);
   emit_number(json, "stiffness", used->stiffness);
   emit_number(json, "length", used->length);
@@ -320,7 +328,8 @@ int cli_info(const cli_options *options) {
   int code = job_load(&work, options->arguments[0], options);
   if (code == CLI_OK) {
     abut_options asked = job_options(options);
-    code = job_create(&work, &asked, 1, 0);
+    code = job_check(options, &asked);
+    if (code == CLI_OK) code = job_create(&work, &asked, 1, 0);
   }
   if (code == CLI_OK) {
     double load = moving_weight(work.model);

@@ -13,8 +13,22 @@ static void print_warnings(const abut_model *model) {
   }
 }
 
+/* What decides how MJCF and URDF are read does nothing to a scene that was compiled already. */
+static int check_load(const char *path, const cli_options *options) {
+  const char *const words[] = {"tessellation", "hull-points"};
+  size_t length = strlen(path);
+  if (length < 5 || strcmp(path + length - 5, ".abut")) return CLI_OK;
+  for (int i = 0; i < 2; i++)
+    if (cli_given(options, words[i]))
+      return cli_error("--%s: %s is compiled already; convert its MJCF or URDF again with this option",
+                       words[i], path);
+  return CLI_OK;
+}
+
 int job_load(job *out, const char *path, const cli_options *options) {
   memset(out, 0, sizeof *out);
+  out->given = options;
+  if (check_load(path, options) != CLI_OK) return CLI_BAD_INPUT;
   abut_load_options load = {options->ignore_unsupported, (int32_t)options->hull_points,
                             (int32_t)options->tessellation};
   if (abut_model_load(path, &load, &out->model) != ABUT_OK) return cli_library_error();
@@ -51,6 +65,15 @@ abut_options job_options(const cli_options *options) {
   take(&out.tolerance, options->tol);
   if (cli_given(options, "friction")) out.friction = options->friction;
   return out;
+}
+
+int job_check(const cli_options *given, const abut_options *asked) {
+  const char *const words[] = {"form", "epsilon"};
+  for (int i = 0; i < 2; i++)
+    if (cli_given(given, words[i]) && asked->contact != ABUT_CONTACT_LONGRANGE)
+      return cli_error("--%s: needs --contact longrange, not %s", words[i],
+                       cli_choice("contact", asked->contact));
+  return CLI_OK;
 }
 
 int job_create(job *out, const abut_options *options, int64_t nstep, double extra) {

@@ -9,6 +9,7 @@ typedef struct job {
   abut_model_sizes sizes;
   abut_batch *batch;
   abut_options options; /* in force once the batch exists */
+  const cli_options *given;
   int64_t bytes_per_env;
 } job;
 
@@ -16,6 +17,8 @@ typedef struct job {
 int job_load(job *out, const char *path, const cli_options *options);
 /* The library's options for a command line. */
 abut_options job_options(const cli_options *options);
+/* Refuses options that were given but do nothing with this contact. */
+int job_check(const cli_options *given, const abut_options *asked);
 /* Creates the batch, after checking that it and `extra` bytes of arrays fit: room for a record of nstep
  * steps. */
 int job_create(job *out, const abut_options *options, int64_t nstep, double extra);

@@ -23,6 +23,16 @@ static const char *type_name(const json_t *value) {
   return value ? names[json_typeof(value)] : "missing";
 }
 
+int node_parse(json_t **out, const char *file, const char *text, size_t size, size_t flags) {
+  json_error_t error;
+  *out = json_loadb(text, size, flags, &error);
+  if (*out) return CLI_OK;
+  if (strstr(error.text, "maximum parsing depth"))
+    return cli_error("%s, line %d, column %d: nested deeper than 2,048 levels, the limit of the reader", file,
+                     error.line, error.column);
+  return cli_error("%s, line %d, column %d: %s", file, error.line, error.column, error.text);
+}
+
 int node_open(json_node *out, const char *file, const json_t *object) {
   *out = (json_node){.file = file, .object = object};
   if (!json_is_object(object)) return cli_error("%s: is %s, not an object", file, type_name(object));
@@ -69,7 +79,8 @@ static int check_number(const json_node *from, const char *key, number_kind kind
   if ((kind == NUMBER_NONNEGATIVE && x < 0) || (kind == NUMBER_POSITIVE && x <= 0) ||
       (kind == NUMBER_BELOW_ONE && (x < 0 || x >= 1)))
     return node_error(from, key, "is %g, must be a number %s", x, needs[kind]);
-  if (!isfinite(x)) return node_error(from, key, "is %g, must be finite", x);
+  if (!(fabs(x) <= NUMBER_MOST))
+    return node_error(from, key, "is %g, must be at most %g in size", x, NUMBER_MOST);
   *value = x;
   return CLI_OK;
 }
@@ -82,6 +93,9 @@ int node_number(const json_node *from, const char *key, number_kind kind, double
 int node_integer(const json_node *from, const char *key, int64_t low, int64_t high, int64_t *value) {
   const json_t *at = json_object_get(from->object, key);
   if (!at) return CLI_OK;
+  if (json_is_real(at))
+    return node_error(from, key, "is %g, must be an integer from %lld to %lld, without point or exponent",
+                      json_real_value(at), (long long)low, (long long)high);
   if (!json_is_integer(at)) return node_error(from, key, "is %s, not an integer", type_name(at));
   if (json_integer_value(at) < low || json_integer_value(at) > high)
     return node_error(from, key, "is %lld, must be from %lld to %lld", (long long)json_integer_value(at),

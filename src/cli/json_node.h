@@ -11,9 +11,13 @@ typedef struct json_node {
 } json_node;
 
 /* What a number must be. */
+#define NUMBER_MOST 1e60 /* a weight times the square of a distance stays finite */
 typedef enum number_kind { NUMBER_ANY, NUMBER_NONNEGATIVE, NUMBER_POSITIVE, NUMBER_BELOW_ONE } number_kind;
 
 /* All return an exit code of the program. Readers leave *value as it is where the key is missing. */
+
+/* Free with json_decref(). flags: jansson's. */
+int node_parse(json_t **out, const char *file, const char *text, size_t size, size_t flags);
 int node_open(json_node *out, const char *file, const json_t *object);
 /* The object under key (index < 0), or element index of the array under key. */
 int node_child(json_node *out, const json_node *from, const char *key, int64_t index);

@@ -35,6 +35,18 @@ static int check_options(const cli_options *options) {
   return CLI_OK;
 }
 
+/* A task's file may have any name, an output's too. */
+static int check_outputs(const cli_options *options, const task *read) {
+  const struct { const char *option, *path; } outputs[] = {{"out", options->out}, {"gltf", options->gltf}};
+  int code = CLI_OK;
+  for (int i = 0; i < 2; i++) {
+    if (!outputs[i].path) continue;
+    if (code == CLI_OK) code = output_file_spares(outputs[i].option, outputs[i].path, read->file);
+    if (code == CLI_OK) code = output_file_spares(outputs[i].option, outputs[i].path, read->scene);
+  }
+  return code;
+}
+
 /* Bytes of the optimiser: its arrays and copies of the problem's numbers. */
 static double optimiser_bytes(const optimise_run *in, const abut_options *asked) {
   const abut_model_sizes *sizes = &in->job.sizes;
@@ -47,6 +59,7 @@ static double optimiser_bytes(const optimise_run *in, const abut_options *asked)
 static int open_run(optimise_run *out, const cli_options *options) {
   cli_options start = *options;
   int code = task_read(&out->task, options->arguments[0]);
+  if (code == CLI_OK) code = check_outputs(options, &out->task);
   if (code != CLI_OK) return code;
   if (cli_given(options, "envs")) out->task.envs = options->envs;
   if (cli_given(options, "seed")) out->task.seed = options->seed;
@@ -57,6 +70,7 @@ static int open_run(optimise_run *out, const cli_options *options) {
   abut_options asked = job_options(options);
   asked.nenv = out->task.envs;
   code = task_options(&out->task, options, &asked);
+  if (code == CLI_OK) code = job_check(options, &asked);
   if (code == CLI_OK)
     code = job_create(&out->job, &asked, out->task.problem.nstep,
                       history_bytes(&out->job, &out->task, asked.nenv) + optimiser_bytes(out, &asked));
@@ -167,7 +181,8 @@ static int write_animation(const optimise_run *in) {
     for (size_t i = 0; i < 3 * nbody; i++) motion.xpos[3 * to + i] = (float)h->xpos[3 * from + i];
     for (size_t i = 0; i < 4 * nbody; i++) motion.xquat[4 * to + i] = (float)h->xquat[4 * from + i];
   }
-  if (code == CLI_OK) code = gltf_write(in->gltf.partial, in->gltf.path, h->job->model, &motion);
+  if (code == CLI_OK)
+    code = gltf_write(in->gltf.partial, in->gltf.path, h->job->model, h->job->options.contact, &motion);
   free(motion.xpos);
   free(motion.xquat);
   return code;

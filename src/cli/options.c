@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum option_kind { FLAG, INTEGER, UNSIGNED, POSITIVE, NONNEGATIVE, CHOICE, TEXT } option_kind;
+typedef enum option_kind { FLAG, INTEGER, UNSIGNED, POSITIVE, UP_TO, NONNEGATIVE, CHOICE, TEXT } option_kind;
 
 typedef struct option_spec {
   const char *name;
   option_kind kind;
   unsigned commands;
-  size_t offset;      /* in cli_options */
-  double min, max;    /* INTEGER: both included; POSITIVE: max excluded, 0: none */
+  size_t offset;   /* in cli_options */
+  double min, max; /* INTEGER: both included; UP_TO: above 0, max included; POSITIVE: max excluded, 0: none */
   const char *value;  /* its name in the help; CHOICE: the words, separated by | */
   const char *preset; /* value where it is not given; NULL: 0 */
   const char *note;   /* the default in words; NULL: preset */
@@ -34,18 +34,18 @@ static const option_spec table[] = {
     {"dt", POSITIVE, STEP_COMMANDS, AT(dt), 0, 0, "S", NULL, "0.01", "step length (s)"},
     {"contact", CHOICE, STEP_COMMANDS, AT(contact), 0, 0, "local|inverse|longrange", "local", NULL,
      "contact model"},
-    {"epsilon", POSITIVE, STEP_COMMANDS, AT(epsilon), 0, 100, "E", NULL, "0.5",
+    {"epsilon", UP_TO, STEP_COMMANDS, AT(epsilon), 0, 100, "E", NULL, "0.5",
      "longrange: width of the blend between points and triangles"},
     {"form", CHOICE, STEP_COMMANDS, AT(form), 0, 0, "weighted|paper", "weighted", NULL,
      "longrange: form of the potential"},
     {"tessellation", INTEGER, SCENE_COMMANDS, AT(tessellation), 1, 100, "K", NULL, "4 round, 1 box",
      "longrange: parts into which edges of primitives are cut"},
-    {"reach", POSITIVE, STEP_COMMANDS, AT(reach), 0, 1, "s", NULL, "1e-3",
+    {"reach", POSITIVE, STEP_COMMANDS, AT(reach), 0, 0.5, "s", NULL, "1e-3",
      "reach of the local barrier, in units of the length scale"},
     {"stiffness", POSITIVE, STEP_COMMANDS, AT(stiffness), 0, 0, "MU", NULL, "1e-7 local, else 1e-8",
      "weight of the barrier (J)"},
     {"length", POSITIVE, STEP_COMMANDS, AT(length), 0, 0, "L0", NULL, "1", "length scale (m)"},
-    {"gap0", POSITIVE, STEP_COMMANDS, AT(gap0), 0, 0, "G", NULL, "half the reach, 1e-4 inverse",
+    {"gap0", POSITIVE, STEP_COMMANDS, AT(gap0), 0, 0, "G", NULL, "half the reach local, else 1e-4",
      "gap given to shapes that touch at the start (m)"},
     {"max-separation", POSITIVE, STEP_COMMANDS, AT(max_separation), 0, 0, "D", NULL, "5e-3",
      "refuse to start if a body must move further than this for that gap (m)"},
@@ -93,7 +93,8 @@ static const option_spec table[] = {
      "compare with central differences (f64, a millionth of --tol); exit 1 above 1e-5"},
     {"gap", POSITIVE, COMMAND_INFO, AT(gap), 0, 0, "G", "1e-3", NULL,
      "advise on stiffness and reach for this gap under the heaviest load (m)"},
-    {"filter", TEXT, COMMAND_BENCH, AT(filter), 0, 0, "GLOB", "*", NULL, "lines to measure"},
+    {"filter", TEXT, COMMAND_BENCH, AT(filter), 0, 0, "GLOB", "*", NULL,
+     "lines to measure, such as longrange*"},
     {"scenes", TEXT, COMMAND_BENCH, AT(scenes), 0, 0, "DIR", "scenes", NULL,
      "folder of the benchmark scenes"},
     {"ignore-unsupported", FLAG, SCENE_COMMANDS, AT(ignore_unsupported), 0, 0, NULL, NULL, NULL,
@@ -189,8 +190,11 @@ static int parse_unsigned(const option_spec *spec, const char *text, uint64_t *v
 static int parse_real(const option_spec *spec, const char *text, double *value) {
   char *end;
   double parsed = strtod(text, &end);
-  int inside = spec->kind == POSITIVE ? parsed > 0 : parsed >= 0;
-  if (end == text || *end || !isfinite(parsed) || !inside || (spec->max > 0 && parsed >= spec->max)) {
+  int inside = spec->kind == NONNEGATIVE ? parsed >= 0 : parsed > 0;
+  if (spec->kind == UP_TO && (end == text || *end || !inside || !(parsed <= spec->max)))
+    return cli_error("--%s %s: must be a number above 0 and at most %g", spec->name, text, spec->max);
+  if (end == text || *end || !isfinite(parsed) || !inside ||
+      (spec->kind == POSITIVE && spec->max > 0 && parsed >= spec->max)) {
     const char *low = spec->kind == POSITIVE ? "above 0" : "of 0 or more";
     if (spec->max > 0)
       return cli_error("--%s %s: must be a number %s and below %g", spec->name, text, low, spec->max);
@@ -230,6 +234,7 @@ static int parse_value(const option_spec *spec, const char *text, cli_options *o
   case UNSIGNED:
     return parse_unsigned(spec, text, at);
   case POSITIVE:
+  case UP_TO:
   case NONNEGATIVE:
     return parse_real(spec, text, at);
   case CHOICE:

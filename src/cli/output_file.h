@@ -7,8 +7,13 @@ typedef struct output_file {
   char *partial;    /* name while it is written */
 } output_file;
 
+/* Refuses an option's path that is an input. */
+int output_file_spares(const char *option, const char *path, const char *input);
 /* Checks that the path can take a file and names the partial one. */
 int output_file_open(output_file *out, const char *path);
+/* ": " and the system's reason where errno has one, else "": for libraries that do not say. Set errno to 0
+ * first. */
+const char *output_file_reason(void);
 /* complete: gives the file its name; else removes it. Does nothing where it is not open. */
 int output_file_close(output_file *out, int complete);
 

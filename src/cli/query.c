@@ -12,6 +12,7 @@ int cli_query(const cli_options *options) {
 
 #else
 #include "host/file.h"
+#include "json_node.h"
 #include "query_json.h"
 #include <errno.h>
 #include <jansson.h>
@@ -34,11 +35,9 @@ static const query_kind *find_kind(const char *name) {
 
 int query_text(const char *kind_name, const char *name, const char *text, size_t size, int dtype) {
   const query_kind *kind = find_kind(kind_name);
-  json_error_t error;
-  json_t *input = json_loadb(text, size, 0, &error);
-  if (!input) return cli_error("%s, line %d, column %d: %s", name, error.line, error.column, error.text);
-  int code = CLI_OK;
-  if (!json_is_array(input)) code = cli_error("query: the input is not a JSON array");
+  json_t *input;
+  int code = node_parse(&input, name, text, size, 0);
+  if (code == CLI_OK && !json_is_array(input)) code = cli_error("query: the input is not a JSON array");
   if (code == CLI_OK) code = kind->answer(input, dtype);
   json_decref(input);
   return code;

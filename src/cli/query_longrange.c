@@ -21,8 +21,10 @@ typedef struct batch {
   owned *owned;
 } batch;
 
-static int read_triangles(size_t element, const char *key, const json_t *from, int32_t **out,
-                          int64_t *count) {
+static int read_triangles(size_t element, const char *key, const json_t *from, int64_t vertices,
+                          int32_t **out, int64_t *count) {
+  char name[32];
+  snprintf(name, sizeof name, "%s.triangles", key);
   size_t n = json_array_size(from);
   double *rows = calloc(3 * n + 1, sizeof *rows);
   *out = calloc(3 * n + 1, sizeof **out);
@@ -31,10 +33,11 @@ static int read_triangles(size_t element, const char *key, const json_t *from, i
     free(rows);
     return cli_error("query %zu: out of memory", element);
   }
-  int code = query_numbers(element, key, from, 3, rows);
+  int code = query_numbers(element, name, from, 3, rows);
   for (size_t i = 0; code == CLI_OK && i < 3 * n; i++) {
     if (!(rows[i] >= 0 && rows[i] < INT32_MAX) || rows[i] != (int32_t)rows[i])
-      code = cli_error("query %zu: '%s'[%zu] has vertex %g", element, key, i / 3, rows[i]);
+      code = cli_error("query %zu: '%s'[%zu] has vertex %g, must be an integer from 0 to %lld", element, name,
+                       i / 3, rows[i], (long long)vertices - 1);
     else
       (*out)[i] = (int32_t)rows[i];
   }
@@ -45,7 +48,12 @@ static int read_triangles(size_t element, const char *key, const json_t *from, i
 /* Nested pairs of triangle numbers, without recursion: pair k of the result came from nodes[k]. */
 static int read_tree(size_t element, const char *key, const json_t *from, size_t triangles, owned *o,
                      int side, int32_t *count) {
-  if (json_is_integer(from) && triangles == 1) from = NULL; /* a single leaf has no pairs */
+  if (triangles == 1 && json_is_integer(from)) { /* a single leaf has no pairs */
+    if (json_integer_value(from) != 0)
+      return cli_error("query %zu: '%s'.tree has triangle %lld, there are 1", element, key,
+                       (long long)json_integer_value(from));
+    from = NULL;
+  }
   const json_t **nodes = calloc(triangles + 1, sizeof *nodes);
   o->tree[side] = calloc(triangles + 1, sizeof *o->tree[side]);
   if (!nodes || !o->tree[side]) {
@@ -91,10 +99,13 @@ static int read_body(size_t element, const char *key, const json_t *object, owne
   out->nvertex = (int64_t)json_array_size(vertices);
   out->vertices = o->vertices[side] = calloc(3 * json_array_size(vertices) + 1, sizeof *o->vertices[side]);
   if (!out->vertices) return cli_error("query %zu: out of memory", element);
-  int code = query_numbers(element, key, vertices, 3, o->vertices[side]);
-  if (code == CLI_OK) code = read_triangles(element, key, triangles, &o->triangles[side], &out->ntriangle);
+  char name[32];
+  snprintf(name, sizeof name, "%s.vertices", key);
+  int code = query_numbers(element, name, vertices, 3, o->vertices[side]);
+  if (code == CLI_OK)
+    code = read_triangles(element, key, triangles, out->nvertex, &o->triangles[side], &out->ntriangle);
   out->triangles = o->triangles[side];
-  if (code == CLI_OK && tree && !json_is_null(tree)) {
+  if (code == CLI_OK && tree) {
     code = read_tree(element, key, tree, json_array_size(triangles), o, side, &out->ntree);
     out->tree = (const int32_t(*)[2])o->tree[side];
   }
@@ -105,14 +116,14 @@ static int read_query(size_t element, const json_t *object, abut_longrange_query
   if (!json_is_object(object)) return cli_error("query %zu: not an object", element);
   const json_t *form = json_object_get(object, "form");
   const char *name = form ? json_string_value(form) : "paper";
+  if (!name) return cli_error("query %zu: 'form' is not a text, must be paper or weighted", element);
   query->epsilon = 0.5;
   query->length = 1;
   query->form = ABUT_FORM_PAPER;
-  if (name && !strcmp(name, "weighted"))
+  if (!strcmp(name, "weighted"))
     query->form = ABUT_FORM_WEIGHTED;
-  else if (!name || strcmp(name, "paper"))
-    return cli_error("query %zu: 'form' is '%s', must be paper or weighted", element,
-                     name ? name : "not a text");
+  else if (strcmp(name, "paper"))
+    return cli_error("query %zu: 'form' is '%s', must be paper or weighted", element, name);
   int code = query_positive(element, "epsilon", object, &query->epsilon);
   if (code == CLI_OK) code = query_positive(element, "length", object, &query->length);
   if (code == CLI_OK) code = read_body(element, "a", object, o, 0, &query->a);

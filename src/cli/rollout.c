@@ -149,7 +149,8 @@ static int open_outputs(recorder *out, const trajectory *plan, const cli_options
 /* Gives the outputs their names if all went well, else removes them. */
 static int close_outputs(recorder *out, const trajectory *run, int code) {
   if (code == CLI_OK && out->motion.xpos)
-    code = gltf_write(out->gltf.partial, out->gltf.path, run->job->model, &out->motion);
+    code = gltf_write(out->gltf.partial, out->gltf.path, run->job->model, run->job->options.contact,
+                      &out->motion);
   int closed = hdf5_close(out->hdf5, code == CLI_OK);
   if (code == CLI_OK) code = closed;
   closed = output_file_close(&out->gltf, code == CLI_OK);
@@ -203,7 +204,8 @@ int cli_rollout(const cli_options *options) {
     if (!options->json) plan.wanted |= WANT_GAP;
     double extra = trajectory_plan(&plan, asked.nenv, asked.dtype, (double)options->buffer * 0x1p20);
     if (options->gltf) extra += 28.0 * work.sizes.nbody * ((double)options->steps + 1);
-    code = job_create(&work, &asked, 1, extra);
+    code = job_check(options, &asked);
+    if (code == CLI_OK) code = job_create(&work, &asked, 1, extra);
   }
   if (code == CLI_OK) code = run(options, &work, &plan, &recorded);
   trajectory_free(&plan);

@@ -1,7 +1,8 @@
-/* shape_mesh.c: polytopes by their hull's faces, round shapes by a tessellated sphere, half-spaces by a quad.
- */
+/* shape_mesh.c: polytopes by their hull's faces, round shapes by a tessellated sphere, half-spaces by a quad;
+ * under long-range contact all but half-spaces by the triangles of their surface. */
 #include "shape_mesh.h"
 #include "cli.h"
+#include "host/model.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,27 +63,40 @@ static int make_plane(const abut_geom_def *def, shape_mesh *out) {
   return CLI_OK;
 }
 
-/* Every face has its own three points, so that it shades flat. */
+/* Every triangle has its own three points, so that it shades flat. */
+static void set_triangle(shape_mesh *out, int64_t i, const double *const corner[3]) {
+  double a[3], b[3];
+  for (int k = 0; k < 3; k++) {
+    a[k] = corner[1][k] - corner[0][k];
+    b[k] = corner[2][k] - corner[0][k];
+  }
+  double normal[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
+  double length = sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
+  for (int k = 0; k < 3; k++) normal[k] = length > 0 ? normal[k] / length : k == 2;
+  for (int k = 0; k < 3; k++) {
+    set_point(out, 3 * i + k, corner[k], normal);
+    out->indices[3 * i + k] = (uint32_t)(3 * i + k);
+  }
+}
+
 static int make_polytope(const abut_hull *hull, shape_mesh *out) {
   int code = allocate(out, 3 * (int64_t)hull->nface, 3 * (int64_t)hull->nface);
-  if (code != CLI_OK) return code;
-  for (int32_t f = 0; f < hull->nface; f++) {
+  for (int32_t f = 0; code == CLI_OK && f < hull->nface; f++) {
     const double *corner[3];
-    double a[3], b[3];
     for (int i = 0; i < 3; i++) corner[i] = hull->points + 3 * (size_t)hull->faces[3 * f + i];
-    for (int k = 0; k < 3; k++) {
-      a[k] = corner[1][k] - corner[0][k];
-      b[k] = corner[2][k] - corner[0][k];
-    }
-    double normal[3] = {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
-    double length = sqrt(normal[0] * normal[0] + normal[1] * normal[1] + normal[2] * normal[2]);
-    for (int k = 0; k < 3; k++) normal[k] = length > 0 ? normal[k] / length : k == 2;
-    for (int i = 0; i < 3; i++) {
-      set_point(out, 3 * (int64_t)f + i, corner[i], normal);
-      out->indices[3 * f + i] = (uint32_t)(3 * f + i);
-    }
+    set_triangle(out, f, corner);
   }
-  return CLI_OK;
+  return code;
+}
+
+/* The leaves of the geom's tree. */
+static int make_surface(const abut_model *model, int32_t geom, shape_mesh *out) {
+  int64_t count = (model->geom_nodenum[geom] + 1) / 2;
+  const double *from = model->triangle + 9 * (size_t)model->geom_triangleadr[geom];
+  int code = allocate(out, 3 * count, 3 * count);
+  for (int64_t i = 0; code == CLI_OK && i < count; i++, from += 9)
+    set_triangle(out, i, (const double *const[]){from, from + 3, from + 6});
+  return code;
 }
 
 static const double *support(const abut_hull *hull, const double direction[3]) {
@@ -126,13 +140,14 @@ static int make_round(const abut_hull *hull, shape_mesh *out) {
   return CLI_OK;
 }
 
-int shape_mesh_create(const abut_model *model, int32_t geom, shape_mesh *out) {
+int shape_mesh_create(const abut_model *model, int32_t geom, int contact, shape_mesh *out) {
   abut_geom_def def;
   abut_hull hull;
   memset(out, 0, sizeof *out);
   if (abut_model_geom(model, geom, &def) != ABUT_OK || abut_model_hull(model, geom, &hull) != ABUT_OK)
     return cli_library_error();
   if (hull.npoint == 0) return make_plane(&def, out);
+  if (contact == ABUT_CONTACT_LONGRANGE) return make_surface(model, geom, out);
   if (hull.radius > 0 || hull.nface == 0) return make_round(&hull, out);
   return make_polytope(&hull, out);
 }

@@ -9,7 +9,8 @@ typedef struct shape_mesh {
   int64_t npoint, nindex;
 } shape_mesh;
 
-int shape_mesh_create(const abut_model *model, int32_t geom, shape_mesh *out);
+/* contact: what of the geom collides is drawn: its triangles under long-range contact, else its hull. */
+int shape_mesh_create(const abut_model *model, int32_t geom, int contact, shape_mesh *out);
 void shape_mesh_destroy(shape_mesh *out);
 
 #endif

@@ -39,6 +39,7 @@ static int scene_path(const json_node *top, const char *text, char **path) {
   size_t length = 0;
   if (*text == '$') {
     length = strcspn(text + 1, "/");
+    if (!length) return node_error(top, "scene", "'%.80s': no name of an environment variable after $", text);
     snprintf(name, sizeof name, "%.*s", (int)(length < 79 ? length : 79), text + 1);
     folder = getenv(name);
     rest = text + 1 + length + (text[1 + length] == '/');
@@ -115,14 +116,14 @@ static int read_top(task *out, const json_node *top) {
 }
 
 int task_parse(task *out, const char *name, const char *text, size_t size) {
-  json_error_t error;
   json_node top;
   abut_options unused = abut_default_options();
   const cli_options none = {0};
   *out = (task){.file = name, .envs = 1, .problem = abut_default_problem()};
-  out->json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-  if (!out->json) return cli_error("%s, line %d, column %d: %s", name, error.line, error.column, error.text);
-  int code = node_open(&top, name, out->json);
+  json_t *json;
+  int code = node_parse(&json, name, text, size, JSON_REJECT_DUPLICATES);
+  out->json = json;
+  if (code == CLI_OK) code = node_open(&top, name, out->json);
   if (code == CLI_OK) code = read_top(out, &top);
   return code == CLI_OK ? task_options(out, &none, &unused) : code;
 }
@@ -144,16 +145,25 @@ static const struct {
   const char *key;
   number_kind kind;
   size_t offset; /* in abut_options */
-} numbers[] = {{"dt", NUMBER_POSITIVE, offsetof(abut_options, timestep)},
-               {"reach", NUMBER_POSITIVE, offsetof(abut_options, reach)},
-               {"stiffness", NUMBER_POSITIVE, offsetof(abut_options, stiffness)},
-               {"length", NUMBER_POSITIVE, offsetof(abut_options, length)},
-               {"gap0", NUMBER_POSITIVE, offsetof(abut_options, gap0)},
-               {"max-separation", NUMBER_POSITIVE, offsetof(abut_options, max_separation)},
-               {"friction", NUMBER_NONNEGATIVE, offsetof(abut_options, friction)},
-               {"slip", NUMBER_POSITIVE, offsetof(abut_options, slip_velocity)},
-               {"epsilon", NUMBER_POSITIVE, offsetof(abut_options, epsilon)},
-               {"tol", NUMBER_POSITIVE, offsetof(abut_options, tolerance)}};
+  double most;   /* 0: no bound but that of all numbers */
+  int excluded;  /* whether the bound itself is too large */
+} numbers[] = {{"dt", NUMBER_POSITIVE, offsetof(abut_options, timestep), 0, 0},
+               {"reach", NUMBER_POSITIVE, offsetof(abut_options, reach), 0.5, 1},
+               {"stiffness", NUMBER_POSITIVE, offsetof(abut_options, stiffness), 0, 0},
+               {"length", NUMBER_POSITIVE, offsetof(abut_options, length), 0, 0},
+               {"gap0", NUMBER_POSITIVE, offsetof(abut_options, gap0), 0, 0},
+               {"max-separation", NUMBER_POSITIVE, offsetof(abut_options, max_separation), 0, 0},
+               {"friction", NUMBER_NONNEGATIVE, offsetof(abut_options, friction), 1e6, 1},
+               {"slip", NUMBER_POSITIVE, offsetof(abut_options, slip_velocity), 0, 0},
+               {"epsilon", NUMBER_POSITIVE, offsetof(abut_options, epsilon), 100, 0},
+               {"tol", NUMBER_POSITIVE, offsetof(abut_options, tolerance), 0, 0}};
+
+static int check_most(const json_node *at, size_t i, double value) {
+  double most = numbers[i].most;
+  if (most == 0 || value < most || (value == most && !numbers[i].excluded)) return CLI_OK;
+  return node_error(at, numbers[i].key, "is %g, must be %s %g", value,
+                    numbers[i].excluded ? "below" : "at most", most);
+}
 
 int task_options(const task *in, const cli_options *given, abut_options *out) {
   static const char *const known[] = {"contact", "form", "max-iterations", "dt",       "reach", "stiffness",
@@ -171,6 +181,7 @@ int task_options(const task *in, const cli_options *given, abut_options *out) {
   for (size_t i = 0; code == CLI_OK && i < sizeof numbers / sizeof *numbers; i++) {
     double *to = (double *)((char *)out + numbers[i].offset), value = *to;
     code = node_number(&at, numbers[i].key, numbers[i].kind, &value);
+    if (code == CLI_OK && node_has(&at, numbers[i].key)) code = check_most(&at, i, value);
     if (!cli_given(given, numbers[i].key)) *to = value;
   }
   if (code == CLI_OK) code = node_choice(&at, "contact", models, &contact);
@@ -240,10 +251,21 @@ static int read_variables(task *out, const json_node *top, const abut_model *mod
   return code;
 }
 
+static int check_key(const task *in, const json_node *top, const abut_model *model) {
+  const char *at;
+  if (!in->key) return CLI_OK;
+  for (int32_t i = 0; (at = abut_model_name(model, 'k', i)) != NULL; i++)
+    if (!strcmp(at, in->key)) return CLI_OK;
+  int32_t count = abut_model_get_sizes(model).nkey;
+  return node_error(top, "key", "'%.80s': the scene has %d keyframe%s, none of this name", in->key, count,
+                    PLURAL(count));
+}
+
 int task_resolve(task *out, const abut_model *model) {
   json_node top;
   int code = node_open(&top, out->file, out->json);
   out->problem.seed = out->seed;
+  if (code == CLI_OK) code = check_key(out, &top, model);
   if (code == CLI_OK) code = read_loss(out, &top, model);
   return code == CLI_OK ? read_variables(out, &top, model) : code;
 }

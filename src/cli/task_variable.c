@@ -57,9 +57,13 @@ static int read_form(const json_node *from, abut_variable *out) {
   static const char *const spline[] = {"ctrl", "form", "start", "noise", "rate", "min", "max", "knots", NULL};
   static const char *const sines[] = {"ctrl", "form", "start", "noise", "rate", "waves", NULL};
   static const char *const *const known[] = {sequence, spline, sines};
+  static const char *const bounds[] = {"min", "max"};
   int form = 0;
   int64_t count = 0;
   int code = node_choice(from, "form", forms, &form);
+  for (int i = 0; i < 2 && code == CLI_OK && form == 2; i++)
+    if (node_has(from, bounds[i]))
+      code = node_error(from, bounds[i], "sines have no bounds but the ctrlrange of their actuator");
   if (code == CLI_OK) code = node_keys(from, known[form]);
   out->kind = ABUT_VARIABLE_SEQUENCE + form;
   const char *key = form == 1 ? "knots" : "waves";

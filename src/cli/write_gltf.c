@@ -70,12 +70,12 @@ static int append(glb *out, const void *data, int64_t count, int component, int 
   return out->naccessor++;
 }
 
-static int append_meshes(glb *out, const abut_model *model) {
+static int append_meshes(glb *out, const abut_model *model, int contact) {
   int32_t ngeom = abut_model_get_sizes(model).ngeom;
   for (int32_t geom = 0; geom < ngeom; geom++) {
     shape_mesh mesh;
     abut_geom_def def;
-    int code = shape_mesh_create(model, geom, &mesh);
+    int code = shape_mesh_create(model, geom, contact, &mesh);
     if (code == CLI_OK && abut_model_geom(model, geom, &def) != ABUT_OK) code = cli_library_error();
     if (code == CLI_OK) {
       primitive *added = &out->primitives[out->nprimitive++];
@@ -323,12 +323,13 @@ static int begin(glb *out, const abut_model *model, int32_t nbody) {
   return out->accessors && out->primitives && out->stream ? CLI_OK : cli_error("out of memory");
 }
 
-int gltf_write(const char *path, const char *shown, const abut_model *model, const gltf_motion *motion) {
+int gltf_write(const char *path, const char *shown, const abut_model *model, int contact,
+               const gltf_motion *motion) {
   glb out;
   char *text = NULL;
   size_t text_size = 0;
   int code = begin(&out, model, motion->nbody);
-  if (code == CLI_OK) code = append_meshes(&out, model);
+  if (code == CLI_OK) code = append_meshes(&out, model, contact);
   if (code == CLI_OK) code = append_motion(&out, motion);
   if (out.stream && fclose(out.stream) && code == CLI_OK) code = cli_error("out of memory");
   FILE *stream = code == CLI_OK ? open_memstream(&text, &text_size) : NULL;

@@ -13,7 +13,8 @@ typedef struct gltf_motion {
   float *xpos, *xquat;
 } gltf_motion;
 
-/* Writes to a file of this name; messages name `shown`. */
-int gltf_write(const char *path, const char *shown, const abut_model *model, const gltf_motion *motion);
+/* Writes to a file of this name; messages name `shown`. contact: as in shape_mesh.h. */
+int gltf_write(const char *path, const char *shown, const abut_model *model, int contact,
+               const gltf_motion *motion);
 
 #endif

@@ -27,6 +27,7 @@ int hdf5_close(hdf5_file *out, int complete) {
 
 #else
 #include "output_file.h"
+#include <errno.h>
 #include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +46,7 @@ struct hdf5_file {
 int hdf5_check(void) { return CLI_OK; }
 
 static int fail(const hdf5_file *out, const char *what) {
-  return cli_error("%s: HDF5 cannot write %s", out->file.path, what);
+  return cli_error("%s: HDF5 cannot write %s%s", out->file.path, what, output_file_reason());
 }
 
 /* A chunk holds whole rows of a few environments over a few steps: neither reading one environment nor one
@@ -133,17 +134,26 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
                {"version", abut_version()},
                {"ctrl", options->ctrl},
                {"contact", cli_choice("contact", used->contact)},
+               {"form", cli_choice("form", used->form)},
                {"weights", used->weights == ABUT_WEIGHTS_UNIT ? "unit" : "normalised"},
                {"friction_form", used->friction_form == ABUT_FRICTION_PLANE ? "plane" : "vertex"},
                {"solver", used->solver == ABUT_SOLVER_JOINT ? "joint" : "nested"}};
   const struct {
     const char *name;
     double value;
-  } numbers[] = {{"dt", used->timestep},         {"reach", used->reach},
-                 {"stiffness", used->stiffness}, {"length", used->length},
-                 {"gap0", used->gap0},           {"max_separation", used->max_separation},
-                 {"friction", used->friction},   {"slip_velocity", used->slip_velocity},
-                 {"tolerance", used->tolerance}, {"perturb", options->perturb}};
+  } numbers[] = {{"dt", used->timestep},
+                 {"reach", used->reach},
+                 {"stiffness", used->stiffness},
+                 {"length", used->length},
+                 {"gap0", used->gap0},
+                 {"max_separation", used->max_separation},
+                 {"friction", used->friction},
+                 {"slip_velocity", used->slip_velocity},
+                 {"tolerance", used->tolerance},
+                 {"perturb", options->perturb},
+                 {"epsilon", used->epsilon},
+                 {"tessellation", (double)options->tessellation},
+                 {"max_iterations", used->max_iterations}};
   int code = write_attribute(out, "seed", H5T_NATIVE_UINT64, &options->seed);
   for (size_t i = 0; code == CLI_OK && i < sizeof texts / sizeof *texts; i++)
     code = write_text(out, texts[i].name, texts[i].text);
@@ -183,6 +193,7 @@ int hdf5_open(hdf5_file **result, const char *path, const trajectory *plan, cons
   out->id = -1;
   for (int i = 0; i < DATASET_COUNT; i++) out->datasets[i] = -1;
   int code = output_file_open(&out->file, path);
+  errno = 0;       /* HDF5 leaves the system's reason there */
   H5dont_atexit(); /* every file is closed here; HDF5's own exit crashes on one that a full disk left
                       incomplete */
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
@@ -220,6 +231,7 @@ static int write_rows(const hdf5_file *out, int dataset, const array *from, int6
 }
 
 int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first, int64_t n) {
+  errno = 0;
   int code = write_rows(out, QPOS, &from->qpos, first);
   if (code == CLI_OK) code = write_rows(out, QVEL, &from->qvel, first);
   if (code == CLI_OK) code = write_rows(out, XPOS, &from->xpos, first);

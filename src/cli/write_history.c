@@ -9,6 +9,8 @@ int history_write(const char *path, const char *shown, const history *in) {
 }
 
 #else
+#include "output_file.h"
+#include <errno.h>
 #include <hdf5.h>
 #include <math.h>
 #include <stdlib.h>
@@ -98,6 +100,7 @@ static void write_attributes(writer *out, const history *in) {
   write_text(out, "scene", in->task->scene);
   write_text(out, "version", abut_version());
   write_text(out, "contact", cli_choice("contact", used->contact));
+  write_text(out, "form", cli_choice("form", used->form));
   const struct {
     const char *name;
     double value;
@@ -105,7 +108,8 @@ static void write_attributes(writer *out, const history *in) {
                  {"reach", used->reach},     {"length", used->length},
                  {"rate", p->rate},          {"beta1", p->beta1},
                  {"beta2", p->beta2},        {"seed", (double)in->task->seed},
-                 {"best", (double)in->best}, {"horizon", (double)in->task->horizon}};
+                 {"best", (double)in->best}, {"horizon", (double)in->task->horizon},
+                 {"epsilon", used->epsilon}, {"tessellation", (double)in->job->given->tessellation}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     write_number(out, numbers[i].name, numbers[i].value);
 }
@@ -113,10 +117,11 @@ static void write_attributes(writer *out, const history *in) {
 int history_write(const char *path, const char *shown, const history *in) {
   hsize_t n = (hsize_t)in->job->options.nenv, k = (hsize_t)in->iterations, frames = (hsize_t)in->frames;
   hsize_t nbody = (hsize_t)in->job->sizes.nbody;
+  H5dont_atexit(); /* as in write_hdf5.c; without effect after any other call */
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  H5dont_atexit(); /* as in write_hdf5.c */
+  errno = 0;
   writer out = {.file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT)};
-  if (out.file < 0) return cli_error("%s: HDF5 cannot write the file", shown);
+  if (out.file < 0) return cli_error("%s: HDF5 cannot write the file%s", shown, output_file_reason());
   write_data(&out, "/loss", H5T_NATIVE_DOUBLE, 2, (hsize_t[]){k, n}, in->loss);
   write_data(&out, "/gradient_norm", H5T_NATIVE_DOUBLE, 2, (hsize_t[]){k, n}, in->gradient_norm);
   write_data(&out, "/frame", H5T_NATIVE_INT64, 1, &k, in->frame);
@@ -128,7 +133,8 @@ int history_write(const char *path, const char *shown, const history *in) {
   write_scene(&out, in);
   write_attributes(&out, in);
   if (H5Fclose(out.file) < 0 && !out.failed) out.failed = "the file";
-  return out.failed ? cli_error("%s: HDF5 cannot write %s", shown, out.failed) : CLI_OK;
+  return out.failed ? cli_error("%s: HDF5 cannot write %s%s", shown, out.failed, output_file_reason())
+                    : CLI_OK;
 }
 
 #endif

@@ -10,18 +10,31 @@
 
 enum { FIRST_CAPACITY = 256, ROW = 28 };
 
-static abut_status check(int64_t i, const abut_longrange_query *q) {
+/* Squares of lengths and products of a few must stay in the range of the type: what overflows in the kernel
+ * could not be told from surfaces that cross. */
+static abut_status check_coordinates(int64_t i, const char *name, const abut_triangles *t, int32_t dtype) {
+  double largest = dtype == ABUT_F64 ? 1e60 : 1e9;
+  for (int64_t j = 0; j < 3 * t->nvertex; j++)
+    if (fabs(t->vertices[j]) > largest) /* NaN is told where the tree is built */
+      return abut_fail(ABUT_ERROR_ARGUMENT, "query %lld: %s: vertex %lld has a coordinate of %g, %g at most",
+                       (long long)i, name, (long long)j / 3, t->vertices[j], largest);
+  return ABUT_OK;
+}
+
+static abut_status check(int64_t i, const abut_longrange_query *q, int32_t dtype) {
 #define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
   if (!(q->epsilon > 0 && q->epsilon <= 100))
     BAD("%lld: epsilon %g must lie in (0, 100]", (long long)i, q->epsilon);
-  if (!(q->length > 0) || !isfinite(q->length))
-    BAD("%lld: length %g must be positive", (long long)i, q->length);
+  double longest = dtype == ABUT_F64 ? 1e30 : 1e6; /* see check_coordinates */
+  if (!(q->length >= 1 / longest && q->length <= longest))
+    BAD("%lld: length %g must lie in [%g, %g]", (long long)i, q->length, 1 / longest, longest);
   if (q->form != ABUT_FORM_WEIGHTED && q->form != ABUT_FORM_PAPER)
     BAD("%lld: form %d is unknown", (long long)i, q->form);
   for (int j = 0; j < 2; j++) {
     const abut_triangles *t = j ? &q->b : &q->a;
     if (!t->vertices || !t->triangles)
       BAD("%lld: %s has no %s", (long long)i, j ? "b" : "a", t->vertices ? "triangles" : "vertices");
+    ABUT_TRY(check_coordinates(i, j ? "b" : "a", t, dtype));
   }
 #undef BAD
   return ABUT_OK;
@@ -107,7 +120,7 @@ abut_status abut_query_longrange(int64_t count, const abut_longrange_query *quer
   ABUT_REQUIRE(count == 0 || results, "results");
   const abut_kernels *k = dtype == ABUT_F64 || dtype == ABUT_F32 ? abut_kernels_find(dtype, NULL) : NULL;
   if (!k) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
-  for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i]));
+  for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i], dtype));
   for (int64_t i = 0; i < count; i++) ABUT_TRY(answer(k, i, &queries[i], &results[i]));
   return ABUT_OK;
 }
