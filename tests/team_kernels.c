@@ -37,6 +37,7 @@ const abut_kernels NAME(ABUT_REAL) = {
 #include "stages.def"
     },
     query_plane,
-    NULL, /* runs on one thread */
-    0,
+    NULL, /* these run on one thread */
+    {0},
+    NULL,
 };
