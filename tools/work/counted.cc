@@ -29,5 +29,6 @@ const abut_kernels NAME(ABUT_REAL) = {
     },
     query_plane,
     NULL,
+    {}, /* contacts of manifolds are not counted */
     bench_plane,
 };
