@@ -10,7 +10,7 @@ avx512_f64  -  500
 avx512_f32  -  500
 '
 scalar_share=5 # per cent of FMAs that may be scalar, in an instance and in any function of 100 FMAs or more
-serial_share=20 # those of contact manifolds sum over a mesh's edges one after the other
+serial_share=25 # those of contact manifolds sum over a mesh's edges one after the other
 
 skip() { echo "skipped: $*"; exit 77; }
 command -v objdump >/dev/null || skip "no objdump"
