@@ -309,7 +309,7 @@ CALL mask far_solve(const far_pair *p, const far_list *list, const far_entry *en
   return mask_and(on, mask_not(apart));
 }
 
-/* Pairs of triangles that weigh less: degenerate ones. */
+/* The least weight of a pair of triangles: a degenerate one's is 0, and its plane's Hessian is divided by. */
 #define FAR_LIGHT K(ABUT_REAL == 64 ? 1e-100 : 1e-20)
 
 /* P_tri at its plane, with its derivatives for order 2. gap: distance along the plane's normal. */
@@ -320,6 +320,7 @@ CALL void far_leaf(const far_pair *p, const far_triangles *t, plane_state s, rea
   mat3 one = mat_identity();
   vec3 none = vec_zero();
   real base = splat(K(p->weighted ? 12 : 0));
+  w = rmax(w, splat(FAR_LIGHT));
   if (order == 0) {
     real low;
     out->value = w * (plane_value(&br, &a, &b, one, none, one, none, s, splat(1), &low, gap) - base);
@@ -332,8 +333,7 @@ CALL void far_leaf(const far_pair *p, const far_triangles *t, plane_state s, rea
   m[0] = plane_side(&br, &a, 1, view, at, s.e, splat(1));
   m[1] = plane_side(&br, &b, -1, view, at, s.e, splat(1));
   plane_terms q;
-  mask light = lt(w, splat(FAR_LIGHT)); /* its plane's Hessian is not divided by: weighed afterwards */
-  plane_join(&br, &m[0], &m[1], s.e, s.sigma, sel(light, splat(1), w), 1, &q);
+  plane_join(&br, &m[0], &m[1], s.e, s.sigma, w, 1, &q);
   normal_world(&q, 0, f, s.c, &out->v, &phi, &out->h);
   out->w = axial(phi);
   row12 row[4] = {row_zero(), row_zero(), row_zero(), row_zero()};
@@ -347,10 +347,8 @@ CALL void far_leaf(const far_pair *p, const far_triangles *t, plane_state s, rea
   rows_solve_lower(3, l, 1, row);
   for (int i = 0; i < 3; i++) block_rank1(&out->h, -l[i * (i + 1) / 2 + i], row[i].w[0], row[i].v[0]);
   block_add_geometric(&out->h, out->v, phi);
-  out->value = q.value - sel(light, splat(1), w) * base;
+  out->value = q.value - w * base;
   *gap = q.gap;
-  if (any(light))
-    for (int k = 0; k < FAR_ROW; k++) ((real *)out)[k] = ((real *)out)[k] * sel(light, w, splat(1));
 }
 
 /* ---------------------------------------------------------------------------------------- all pairs */
