@@ -278,15 +278,15 @@ static abut_status part_sheets(draft *d) {
 }
 
 /* Room that decimation works in. */
-typedef struct workplace {
+typedef struct mesh_room {
   float *positions;      /* npoint x 3, in extents about the middle */
   unsigned *from, *kept; /* corners before and after */
   int32_t *number;
-} workplace;
+} mesh_room;
 
 /* About `vertices` of the fine vertices with triangles between them. Collapsing edges can leave a surface
  * that is not closed where two sheets meet: then a little more is kept. */
-static abut_status decimate(draft *d, const abut_mesh *fine, const workplace *w, int32_t vertices) {
+static abut_status decimate(draft *d, const abut_mesh *fine, const mesh_room *w, int32_t vertices) {
   size_t corners = 3 * (size_t)fine->nface;
   for (int attempt = 0; attempt < 12; attempt++) {
     size_t wanted = 6 * (size_t)(vertices * (1 + 0.02 * attempt) - 2);
@@ -320,7 +320,7 @@ static double extent_of(const abut_mesh *mesh, double middle[3]) {
 static abut_status draft_mesh(draft *d, const abut_mesh *fine, int32_t vertices) {
   double middle[3];
   size_t corners = 3 * (size_t)fine->nface, points = 3 * (size_t)fine->npoint;
-  workplace w = {malloc(points * sizeof *w.positions), malloc(corners * sizeof *w.from),
+  mesh_room w = {malloc(points * sizeof *w.positions), malloc(corners * sizeof *w.from),
                  malloc(corners * sizeof *w.kept), malloc(points * sizeof *w.number)};
   chord *chords = malloc(3 * (size_t)d->most_points * sizeof *chords);
   abut_status status = ABUT_OK;
