@@ -235,8 +235,11 @@ static int print_distance(json_writer *json, size_t i, const json_t *object, con
   return CLI_OK;
 }
 
-/* One primitive per query; the text is kept back until all of them have been answered. */
-static int distances_json(const json_t *input, int dtype, int polyhedra) {
+/* Answers one element; an exit code. */
+typedef int (*answer_one)(json_writer *json, size_t i, const json_t *object, int dtype);
+
+/* Answers element by element; the text is kept back until all of them have been answered. */
+static int answer_all(const json_t *input, int dtype, answer_one answer) {
   char *text = NULL;
   size_t size = 0;
   FILE *kept = open_memstream(&text, &size);
@@ -245,15 +248,8 @@ static int distances_json(const json_t *input, int dtype, int polyhedra) {
   int code = CLI_OK;
   for (size_t i = 0; code == CLI_OK && i < json_array_size(input); i++) {
     const json_t *object = json_array_get(input, i);
-    abut_primitive primitive = {.quaternion = {1, 0, 0, 0}, .size = {1, 1, 1}, .exponents = {1, 1}};
-    abut_surface s = {.primitives = &primitive, .primitive_count = 1, .tau = 1};
-    if (!json_is_object(object)) code = cli_error("query %zu: not an object", i);
-    if (code == CLI_OK)
-      code =
-          polyhedra ? read_oriented(i, object, 0, &s, &primitive) : read_superquadric(i, object, &primitive);
-    if (code == CLI_OK && polyhedra) code = read_number(i, "tau", object, &s.tau);
-    if (code == CLI_OK) code = print_distance(&json, i, object, &s, dtype, polyhedra);
-    free(s.planes);
+    code =
+        json_is_object(object) ? answer(&json, i, object, dtype) : cli_error("query %zu: not an object", i);
   }
   list_close(&json);
   fclose(kept);
@@ -261,8 +257,29 @@ static int distances_json(const json_t *input, int dtype, int polyhedra) {
   free(text);
   return code == CLI_OK ? cli_flush() : code;
 }
-int query_superquadric_json(const json_t *input, int dtype) { return distances_json(input, dtype, 0); }
-int query_polyhedron_json(const json_t *input, int dtype) { return distances_json(input, dtype, 1); }
+
+static int answer_distance(json_writer *json, size_t i, const json_t *object, int dtype, int polyhedron) {
+  abut_primitive primitive = {.quaternion = {1, 0, 0, 0}, .size = {1, 1, 1}, .exponents = {1, 1}};
+  abut_surface s = {.primitives = &primitive, .primitive_count = 1, .tau = 1};
+  int code =
+      polyhedron ? read_oriented(i, object, 0, &s, &primitive) : read_superquadric(i, object, &primitive);
+  if (code == CLI_OK && polyhedron) code = read_number(i, "tau", object, &s.tau);
+  if (code == CLI_OK) code = print_distance(json, i, object, &s, dtype, polyhedron);
+  free(s.planes);
+  return code;
+}
+static int answer_superquadric(json_writer *json, size_t i, const json_t *object, int dtype) {
+  return answer_distance(json, i, object, dtype, 0);
+}
+static int answer_polyhedron(json_writer *json, size_t i, const json_t *object, int dtype) {
+  return answer_distance(json, i, object, dtype, 1);
+}
+int query_superquadric_json(const json_t *input, int dtype) {
+  return answer_all(input, dtype, answer_superquadric);
+}
+int query_polyhedron_json(const json_t *input, int dtype) {
+  return answer_all(input, dtype, answer_polyhedron);
+}
 
 /* -------------------------------------------------------------------------------------------- manifolds */
 
@@ -360,33 +377,20 @@ static int answer_manifold(json_writer *json, size_t i, const abut_surface surfa
   return code;
 }
 
-int query_manifold_json(const json_t *input, int dtype) {
-  char *text = NULL;
-  size_t size = 0;
-  FILE *kept = open_memstream(&text, &size);
-  if (!kept) return cli_error("query: out of memory");
-  json_writer json = list_open(kept);
-  int code = CLI_OK;
-  for (size_t i = 0; code == CLI_OK && i < json_array_size(input); i++) {
-    const json_t *object = json_array_get(input, i);
-    abut_surface surface[2] = {{0}};
-    abut_manifold_options options;
-    double tau = 0.01;
-    code = json_is_object(object) ? read_options(i, object, dtype, &options)
-                                  : cli_error("query %zu: not an object", i);
-    if (code == CLI_OK && options.tau_union > 0) tau = options.tau_union;
-    if (code == CLI_OK) code = read_body(i, "body1", object, tau, &surface[0]);
-    if (code == CLI_OK) code = read_body(i, "body2", object, tau, &surface[1]);
-    if (code == CLI_OK) code = answer_manifold(&json, i, surface, &options);
-    free_surface(&surface[0]);
-    free_surface(&surface[1]);
-  }
-  list_close(&json);
-  fclose(kept);
-  if (code == CLI_OK) fwrite(text, 1, size, stdout);
-  free(text);
-  return code == CLI_OK ? cli_flush() : code;
+static int answer_bodies(json_writer *json, size_t i, const json_t *object, int dtype) {
+  abut_surface surface[2] = {{0}};
+  abut_manifold_options options;
+  double tau = 0.01;
+  int code = read_options(i, object, dtype, &options);
+  if (code == CLI_OK && options.tau_union > 0) tau = options.tau_union;
+  if (code == CLI_OK) code = read_body(i, "body1", object, tau, &surface[0]);
+  if (code == CLI_OK) code = read_body(i, "body2", object, tau, &surface[1]);
+  if (code == CLI_OK) code = answer_manifold(json, i, surface, &options);
+  free_surface(&surface[0]);
+  free_surface(&surface[1]);
+  return code;
 }
+int query_manifold_json(const json_t *input, int dtype) { return answer_all(input, dtype, answer_bodies); }
 
 #else
 typedef int query_manifold_needs_jansson;

@@ -1,6 +1,7 @@
 /* manifold_run.c: contacts of many poses, forward and in reverse. Threads take poses one chunk at a time;
  * sums over poses are made chunk by chunk in order, and chunks depend on the number of poses only. */
 #include "manifold.h"
+#include "geometry.h"
 #include "status.h"
 #include <math.h>
 #include <pthread.h>
@@ -67,13 +68,12 @@ static int runner_create(const run *a, runner *r) {
 
 /* ---------------------------------------------------------------------------------------------- frames */
 
+/* Rows of the rotation of a quaternion that is nearly unit. */
 static void rotation_of(const double q[4], double r[9]) {
-  double n = q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3], s = 2 / n;
-  double w = q[0], x = q[1], y = q[2], z = q[3];
-  const double out[9] = {1 - s * (y * y + z * z), s * (x * y - w * z),     s * (x * z + w * y),
-                         s * (x * y + w * z),     1 - s * (x * x + z * z), s * (y * z - w * x),
-                         s * (x * z - w * y),     s * (y * z + w * x),     1 - s * (x * x + y * y)};
-  memcpy(r, out, sizeof out);
+  double unit[4];
+  memcpy(unit, q, sizeof unit);
+  abuti_normalise(unit, 4);
+  abuti_quat_matrix(r, unit);
 }
 static void mat_vec(const double r[9], const double v[3], double out[3]) {
   for (int i = 0; i < 3; i++) out[i] = r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
@@ -81,12 +81,6 @@ static void mat_vec(const double r[9], const double v[3], double out[3]) {
 static void mat_tvec(const double r[9], const double v[3], double out[3]) {
   for (int i = 0; i < 3; i++) out[i] = r[i] * v[0] + r[3 + i] * v[1] + r[6 + i] * v[2];
 }
-static void cross(const double a[3], const double b[3], double out[3]) {
-  out[0] = a[1] * b[2] - a[2] * b[1];
-  out[1] = a[2] * b[0] - a[0] * b[2];
-  out[2] = a[0] * b[1] - a[1] * b[0];
-}
-
 /* Surface 2 in surface 1's frame; what is far from the world's origin loses no digits so. */
 static manifold_job job_at(const run *a, runner *r, int64_t i) {
   const double *pose = a->poses + 14 * i;
@@ -112,16 +106,6 @@ static manifold_job job_at(const run *a, runner *r, int64_t i) {
   return job;
 }
 
-static double get(const abut_kernels *k, const void *p, int64_t i) {
-  return k->elem_size == 8 ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
-static void put(const abut_kernels *k, void *p, int64_t i, double x) {
-  if (k->elem_size == 8)
-    ((double *)p)[i] = x;
-  else
-    ((float *)p)[i] = (float)x;
-}
-
 /* From the kernels' fields to the caller's rows, frame 0 to world. */
 static void write_contacts(const run *a, const runner *r, int64_t pose) {
   const abut_kernels *k = a->m->kernels;
@@ -130,7 +114,7 @@ static void write_contacts(const run *a, const runner *r, int64_t pose) {
     int64_t n = a->m->group[g], stride = manifold_pad((int32_t)n);
     for (int64_t i = 0; i < n; i++, row++) {
       double x[8], world[3];
-      for (int f = 0; f < 8; f++) x[f] = get(k, r->contacts, at + f * stride + i);
+      for (int f = 0; f < 8; f++) x[f] = real_get(k, r->contacts, at + f * stride + i);
       if (a->contacts->point) {
         mat_vec(r->frame, x, world);
         for (int c = 0; c < 3; c++) a->contacts->point[3 * row + c] = r->origin[c] + a->m->unit * world[c];
@@ -155,7 +139,7 @@ static void read_bar(const run *a, const runner *r, int64_t pose) {
       if (a->bar->distance) x[3] = a->m->unit * a->bar->distance[row];
       if (a->bar->normal) mat_tvec(r->frame, a->bar->normal + 3 * row, x + 4);
       if (a->bar->activity) x[7] = a->bar->activity[row];
-      for (int f = 0; f < 8; f++) put(k, r->bar, at + f * stride + i, x[f]);
+      for (int f = 0; f < 8; f++) real_put(k, r->bar, at + f * stride + i, x[f]);
     }
     at += MANIFOLD_CONTACT * stride;
   }
@@ -172,7 +156,7 @@ static void write_pose(const run *a, const runner *r, const manifold_job *job, i
   mat_vec(r->frame, job->out_force, all_force);
   mat_vec(r->frame, job->out_torque, all_torque);
   for (int k = 0; k < 3; k++) force[k] *= inv;
-  cross(r->other, force, lever);
+  abuti_cross3(lever, r->other, force);
   for (int k = 0; k < 3; k++) {
     out[k] = inv * all_force[k] - force[k];
     out[6 + k] = force[k];
@@ -184,7 +168,7 @@ static void write_pose(const run *a, const runner *r, const manifold_job *job, i
 
 static double sum_slots(const abut_kernels *k, const void *p, int64_t at) {
   double part[32];
-  for (int i = 0; i < 32; i++) part[i] = get(k, p, at + i);
+  for (int i = 0; i < 32; i++) part[i] = real_get(k, p, at + i);
   for (int half = 16; half > 0; half /= 2)
     for (int i = 0; i < half; i++) part[i] += part[i + half];
   return part[0];
@@ -198,7 +182,7 @@ static void add_sums(const run *a, runner *r, double *sums) {
     int64_t n = surface->nvertex, stride = manifold_pad((int32_t)n);
     double *vertices = sums + a->sum_at[s], *primitives = sums + a->sum_at[2 + s];
     for (int64_t i = 0; r->vertex_bar[s] && i < n; i++)
-      for (int c = 0; c < 3; c++) vertices[3 * i + c] += inv * get(k, r->vertex_bar[s], c * stride + i);
+      for (int c = 0; c < 3; c++) vertices[3 * i + c] += inv * real_get(k, r->vertex_bar[s], c * stride + i);
     if (!r->parameter_bar[s]) continue;
     for (int64_t i = 0; i < surface->sdf.num; i++)
       for (int c = 0; c < 11; c++) {

@@ -8,15 +8,6 @@
 static const abut_kernels *kernels_for(int32_t dtype) {
   return dtype == ABUT_F64 || dtype == ABUT_F32 ? abut_kernels_find(dtype, NULL) : NULL;
 }
-static double get(const abut_kernels *k, const void *p, int64_t i) {
-  return k->elem_size == 8 ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
-static void put(const abut_kernels *k, void *p, int64_t i, double x) {
-  if (k->elem_size == 8)
-    ((double *)p)[i] = x;
-  else
-    ((float *)p)[i] = (float)x;
-}
 
 static abut_status check_edges(int64_t i, const abut_edges_query *q) {
 #define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
@@ -66,9 +57,9 @@ abut_status abut_query_edges(int64_t count, const abut_edges_query *queries, abu
     size_t row = (size_t)k->lanes * (size_t)k->elem_size;
     for (int c = 0; c < 3; c++)
       for (int l = 0; l < k->lanes; l++) {
-        put(k, at, c * k->lanes + l, (q->edge1[0][c] - q->edge2[0][c]) / unit);
-        put(k, at + 3 * row, c * k->lanes + l, (q->edge1[1][c] - q->edge1[0][c]) / unit);
-        put(k, at + 6 * row, c * k->lanes + l, (q->edge2[1][c] - q->edge2[0][c]) / unit);
+        real_put(k, at, c * k->lanes + l, (q->edge1[0][c] - q->edge2[0][c]) / unit);
+        real_put(k, at + 3 * row, c * k->lanes + l, (q->edge1[1][c] - q->edge1[0][c]) / unit);
+        real_put(k, at + 6 * row, c * k->lanes + l, (q->edge2[1][c] - q->edge2[0][c]) / unit);
       }
     block.r = at;
     block.t1 = at + 3 * row;
@@ -77,8 +68,8 @@ abut_status abut_query_edges(int64_t count, const abut_edges_query *queries, abu
     block.alpha2 = at + 10 * row;
     block.colliding = at + 11 * row;
     k->manifold.query_edges(&block);
-    results[i] =
-        (abut_edges_result){get(k, block.alpha1, 0), get(k, block.alpha2, 0), get(k, block.colliding, 0)};
+    results[i] = (abut_edges_result){real_get(k, block.alpha1, 0), real_get(k, block.alpha2, 0),
+                                     real_get(k, block.colliding, 0)};
   }
   return ABUT_OK;
 }
@@ -107,13 +98,14 @@ abut_status abut_query_distance(const abut_surface *surface, int64_t count, cons
                             memory + 10 * row, kept};
     for (int c = 0; c < 3; c++)
       for (int l = 0; l < k->lanes; l++)
-        put(k, memory, c * k->lanes + l, points[3 * (i + l < count ? i + l : count - 1) + c] / unit);
+        real_put(k, memory, c * k->lanes + l, points[3 * (i + l < count ? i + l : count - 1) + c] / unit);
     k->manifold.query_distance(&block);
     for (int l = 0; l < k->lanes && i + l < count; l++) {
-      if (distance) distance[i + l] = unit * get(k, block.phi, l);
-      for (int c = 0; normal && c < 3; c++) normal[3 * (i + l) + c] = get(k, block.normal, c * k->lanes + l);
+      if (distance) distance[i + l] = unit * real_get(k, block.phi, l);
+      for (int c = 0; normal && c < 3; c++)
+        normal[3 * (i + l) + c] = real_get(k, block.normal, c * k->lanes + l);
       for (int c = 0; gradient && c < 3; c++)
-        gradient[3 * (i + l) + c] = get(k, block.gradient, c * k->lanes + l);
+        gradient[3 * (i + l) + c] = real_get(k, block.gradient, c * k->lanes + l);
     }
   }
   free(memory);

@@ -1,6 +1,7 @@
 /* surface_view.c: converts a surface's primitives to the frame, unit and real type of kernels, with the
  * spheres that bound each one's distance. */
 #include "surface_view.h"
+#include "geometry.h"
 #include "status.h"
 #include <float.h>
 #include <math.h>
@@ -9,13 +10,6 @@
 
 enum { UNBOUNDED = 1000000000 };
 
-static void rotation_of(const double q[4], double r[9]) {
-  double w = q[0], x = q[1], y = q[2], z = q[3];
-  const double out[9] = {1 - 2 * (y * y + z * z), 2 * (x * y - w * z),     2 * (x * z + w * y),
-                         2 * (x * y + w * z),     1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-                         2 * (x * z - w * y),     2 * (y * z + w * x),     1 - 2 * (x * x + y * y)};
-  memcpy(r, out, sizeof out);
-}
 static void rotate(const double r[9], const double v[3], double out[3]) {
   for (int i = 0; i < 3; i++) out[i] = r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
 }
@@ -42,7 +36,7 @@ static void bound_superquadric(const abut_primitive *q, double unit, sdf_source 
 }
 
 static void place_superquadric(const abut_primitive *q, double unit, sdf_source *out) {
-  rotation_of(q->quaternion, out->rotation);
+  abuti_quat_matrix(out->rotation, q->quaternion);
   for (int i = 0; i < 3; i++) {
     out->center[i] = q->position[i] / unit;
     out->size[i] = q->size[i] / unit;
@@ -54,7 +48,7 @@ static void place_superquadric(const abut_primitive *q, double unit, sdf_source 
 /* Rows of a polyhedron: normal, offset in the surface's frame. It may be unbounded: no outer sphere. */
 static void place_polyhedron(const abut_surface *s, const abut_primitive *q, double unit, double *rows) {
   double r[9];
-  rotation_of(q->quaternion, r);
+  abuti_quat_matrix(r, q->quaternion);
   for (int32_t i = 0; i < q->plane_count; i++, rows += SDF_ROW) {
     const double *plane = s->planes + 4 * (q->first_plane + i);
     rotate(r, plane, rows);
@@ -85,7 +79,7 @@ static double default_sigma(const double *points, int32_t n, int32_t i) {
 }
 static void place_cloud(const abut_surface *s, const abut_primitive *q, double unit, double *rows) {
   double r[9];
-  rotation_of(q->quaternion, r);
+  abuti_quat_matrix(r, q->quaternion);
   const double *points = s->points + 7 * (int64_t)q->first_plane;
   for (int32_t i = 0; i < q->plane_count; i++, rows += SDF_ROW) {
     double sigma = points[7 * i + 6] > 0 ? points[7 * i + 6] : default_sigma(points, q->plane_count, i);
@@ -97,11 +91,7 @@ static void place_cloud(const abut_surface *s, const abut_primitive *q, double u
 }
 
 static void put_rows(const abut_kernels *k, void *to, const double *rows, int64_t n) {
-  for (int64_t i = 0; i < n; i++)
-    if (k->elem_size == 8)
-      ((double *)to)[i] = rows[i];
-    else
-      ((float *)to)[i] = (float)rows[i];
+  for (int64_t i = 0; i < n; i++) real_put(k, to, i, rows[i]);
 }
 
 static int32_t rows_of(const abut_primitive *q) {

@@ -71,14 +71,13 @@ FN real exponential(real x) {
   return sel(low, zero(), from_bits(bits_of(p) + (bits_of(shifted) << FRACTION_BITS)));
 }
 
-/* ln x for a normal x > 0: x = 2^n m with m in [sqrt(1/2), sqrt 2), ln m = 2 artanh s, s = (m - 1)/(m + 1).
- */
-FN real logarithm(real x) {
+/* A normal x > 0 is 2^n m with m in [sqrt(1/2), sqrt 2): ln m = 2 artanh s, s = (m - 1)/(m + 1), and n. */
+FN real logarithm_parts(real x, real *n) {
   real_bits bits = bits_of(x);
   real_bits n_bits =
       (real_bits)((real_integer)(bits - bits_of(splat(K(0.70710678118654752440)))) >> FRACTION_BITS);
   real m = from_bits(bits - (n_bits << FRACTION_BITS));
-  real n = from_bits(n_bits + bits_of(splat(INTEGER_MAGIC))) - INTEGER_MAGIC;
+  *n = from_bits(n_bits + bits_of(splat(INTEGER_MAGIC))) - INTEGER_MAGIC;
   real s = (m - K(1)) * inverse(m + K(1)), z = s * s;
 #if ABUT_REAL == 64
   real p = splat(K(2.0 / 21));
@@ -88,43 +87,29 @@ FN real logarithm(real x) {
   p = p * z + K(2.0 / 13);
   p = p * z + K(2.0 / 11);
   p = p * z + K(2.0 / 9);
-  real low = n * 1.90821492927058770002e-10, high = n * 6.93147180369123816490e-01;
 #else
   real p = splat(K(2.0 / 9));
-  real low = n * -2.12194440e-4f, high = n * 0.693359375f;
 #endif
   p = p * z + K(2.0 / 7);
   p = p * z + K(2.0 / 5);
   p = p * z + K(2.0 / 3);
-  return high + (low + (s * z * p + K(2) * s));
+  return s * z * p + K(2) * s;
+}
+/* ln x */
+FN real logarithm(real x) {
+  real n, fraction = logarithm_parts(x, &n);
+#if ABUT_REAL == 64
+  return n * 6.93147180369123816490e-01 + (n * 1.90821492927058770002e-10 + fraction);
+#else
+  return n * 0.693359375f + (n * -2.12194440e-4f + fraction);
+#endif
 }
 
-/* Powers of ratios: r^p for r in (0, 1], p >= 1, with its logarithm to base 2, and (1 + x)^q for x in [0, 1],
- * q in [0, 1]. Their arguments lie where the reductions are short; relative errors grow as |ln| of the
- * result. */
+/* For powers of ratios, r^p with r in (0, 1], p >= 1, and (1 + x)^q with x and q in [0, 1], whose arguments
+ * lie where reductions are short; relative errors grow as |ln| of the result. log2 x: */
 FN real logarithm2(real x) {
-  real_bits bits = bits_of(x);
-  real_bits n_bits =
-      (real_bits)((real_integer)(bits - bits_of(splat(K(0.70710678118654752440)))) >> FRACTION_BITS);
-  real m = from_bits(bits - (n_bits << FRACTION_BITS));
-  real n = from_bits(n_bits + bits_of(splat(INTEGER_MAGIC))) - INTEGER_MAGIC;
-  real s = (m - K(1)) * inverse(m + K(1)), z = s * s;
-#if ABUT_REAL == 64
-  real p = splat(K(2.88539008177792681 / 21));
-  p = p * z + K(2.88539008177792681 / 19);
-  p = p * z + K(2.88539008177792681 / 17);
-  p = p * z + K(2.88539008177792681 / 15);
-  p = p * z + K(2.88539008177792681 / 13);
-  p = p * z + K(2.88539008177792681 / 11);
-  p = p * z + K(2.88539008177792681 / 9);
-#else
-  real p = splat(K(2.88539008177792681 / 9));
-#endif
-  p = p * z + K(2.88539008177792681 / 7);
-  p = p * z + K(2.88539008177792681 / 5);
-  p = p * z + K(2.88539008177792681 / 3);
-  p = p * z + K(2.88539008177792681);
-  return p * s + n;
+  real n, fraction = logarithm_parts(x, &n);
+  return fraction * K(1.4426950408889634074) + n;
 }
 /* 2^x, x <= 1; 0 far below */
 FN real exponential2(real x) {

@@ -50,6 +50,17 @@ typedef struct abut_kernels {
   void (*bench_plane)(int which, int blocks, void *memory); /* bench.inl */
 } abut_kernels;
 
+/* Number i of an array of an instance's real type. */
+static inline double real_get(const abut_kernels *k, const void *p, int64_t i) {
+  return k->elem_size == 8 ? ((const double *)p)[i] : (double)((const float *)p)[i];
+}
+static inline void real_put(const abut_kernels *k, void *p, int64_t i, double x) {
+  if (k->elem_size == 8)
+    ((double *)p)[i] = x;
+  else
+    ((float *)p)[i] = (float)x;
+}
+
 /* The widest instance that this processor runs. dtype: ABUT_F64 or ABUT_F32. isa NULL: best; else by name. */
 const abut_kernels *abut_kernels_find(int32_t dtype, const char *isa);
 
