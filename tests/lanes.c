@@ -2,6 +2,7 @@
  * against libm, brute force and identities. Built once per instance as test_lanes_<isa>_f<bits>. */
 #include "lane.h"
 #include "vector.h"
+#include "special.h"
 #include "table.h"
 #include "plane.inl"
 #include "closest.inl"
@@ -74,6 +75,25 @@ LANE_TEST(masks_and_selection) {
       CHECK(((below >> l) & 1) == (x[l] < 1 ? 1u : 0u));
     }
   }
+}
+
+/* Relative to libm in double; arguments are rounded to the lane's type first. 2^x and log2 as they are used:
+ * for ratios, whose logarithms reach -40. */
+LANE_TEST(exponentials_and_logarithms) {
+  double worst[4] = {0};
+  for (int i = 0; i < rounds(4000); i++) {
+    real x = random_real(-38, 38), y = random_real(0.1, 20), z = random_real(-39, 1);
+    real got[4] = {exponential(x), logarithm(y), exponential2(z), logarithm2(y)};
+    for (int l = 0; l < ABUT_LANES; l++) {
+      double at[3] = {lane_at(&x, l), lane_at(&y, l), lane_at(&z, l)};
+      double want[4] = {exp(at[0]), log(at[1]), exp2(at[2]), log2(at[1])};
+      for (int k = 0; k < 4; k++) {
+        double size = k % 2 ? fmax(fabs(want[k]), 0.1) : want[k]; /* near 1 a logarithm's error is absolute */
+        worst[k] = fmax(worst[k], fabs(lane_at(&got[k], l) - want[k]) / size);
+      }
+    }
+  }
+  for (int k = 0; k < 4; k++) CHECK(worst[k] < 4 * (double)ELEM_EPS);
 }
 
 LANE_TEST(minimum_maximum_and_magnitude) {

@@ -1,5 +1,5 @@
 /* special.h: exponential and logarithm, lane by lane, and the soft steps made of them. Polynomials after a
- * reduction by the exponent's bits; errors below 2 ulp (f32: 3; tests/lanes.c). */
+ * reduction by the exponent's bits; errors below 4 eps (tests/lanes.c). */
 #ifndef ABUT_SPECIAL_H
 #define ABUT_SPECIAL_H
 #include "lane.h"
