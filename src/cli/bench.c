@@ -241,6 +241,7 @@ int cli_bench(const cli_options *options) {
     code = run_batch_lines(&run);
     if (code == CLI_OK) code = run_scaling_line(&run);
     if (code == CLI_OK) code = bench_longrange_lines(&run);
+    if (code == CLI_OK) code = bench_manifold_lines(&run);
     if (code == CLI_OK) code = bench_books_lines(&run);
   }
   progress_end(&run.bar);

@@ -28,6 +28,8 @@ int bench_roof_lines(bench *in);
 
 /* Long-range contact (bench_longrange.c). */
 int bench_longrange_lines(bench *in);
+/* Smooth contact manifolds (bench_manifold.c). */
+int bench_manifold_lines(bench *in);
 /* Book stacking (bench_books.c). */
 int bench_books_lines(bench *in);
 

@@ -1,14 +1,14 @@
 /* bench_plane.c: pairs for timing the pair kernel, and the timing: random boxes of 8 rounded points, face,
  * edge and corner contacts alike, gap 0.1 of their size (0.03 for cold), inverse barrier. */
 #include "bench_plane.h"
+#include "bench_time.h"
 #include "kernels/table.h"
 #include "kernels/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-enum { BLOCKS = 16, POINTS = 8, ROW = 91 + 62 + 42, PLANE = 80, MOVE = 88, SWEEPS = 200, REPEATS = 9 };
+enum { BLOCKS = 16, POINTS = 8, ROW = 91 + 62 + 42, PLANE = 80, MOVE = 88, SWEEPS = 200 };
 
 static void put(const abut_kernels *k, char *memory, int block, int field, int lane, double x) {
   size_t at = ((size_t)block * ROW + (size_t)field) * (size_t)k->lanes + (size_t)lane;
@@ -76,14 +76,14 @@ static void fill(const abut_kernels *k, char *memory, double gap) {
     }
 }
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
+typedef struct sweep {
+  const abut_kernels *kernels;
+  int kind;
+  char *memory;
+} sweep;
+static void run_sweeps(void *context) {
+  const sweep *s = context;
+  for (int i = 0; i < SWEEPS; i++) s->kernels->bench_plane(s->kind, BLOCKS, s->memory);
 }
 
 double abut_bench_plane(const char *which, int dtype) {
@@ -95,13 +95,8 @@ double abut_bench_plane(const char *which, int dtype) {
   memset(memory, 0, bytes);
   fill(k, memory, kind == 2 ? 0.03 : 0.1);
   k->bench_plane(3, BLOCKS, memory);
-  double t[REPEATS];
-  for (int r = 0; r < REPEATS; r++) {
-    double start = now();
-    for (int s = 0; s < SWEEPS; s++) k->bench_plane(kind, BLOCKS, memory);
-    t[r] = 1e9 * (now() - start) / ((double)SWEEPS * BLOCKS * k->lanes);
-  }
+  sweep all = {k, kind, memory};
+  double seconds = bench_seconds(run_sweeps, &all);
   free(memory);
-  qsort(t, REPEATS, sizeof *t, by_value);
-  return t[REPEATS / 2];
+  return 1e9 * seconds / ((double)SWEEPS * BLOCKS * k->lanes);
 }

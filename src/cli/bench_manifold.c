@@ -1,0 +1,252 @@
+/* bench_manifold.c: lines of smooth contact manifolds, one thread, single precision: pieces, a whole pair of
+ * armadillos with its derivatives, and what leaving out edges or one side saves. */
+#include "abut/manifold.h"
+#include "bench.h"
+#include "host/bench_manifold.h"
+#include "host/import_mesh.h"
+#include "host/surface_view.h"
+#include "kernels/random.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The paper's pair: 610 vertices against the other's distance, 18 x 18 pairs of edges with two contacts. */
+enum { PRIMITIVES = 18, VERTICES = 305, EDGES = 18, POSES = 1024, RUNS = 5 };
+
+/* ------------------------------------------------------------------------------------------- surface */
+
+static double uniform(int i, int what, double low, double high) {
+  return low + (high - low) * hash_uniform(7, (uint64_t)i, (uint64_t)what, 0);
+}
+
+/* A disc of 18 random superquadrics that hang together, where there is no armadillo. */
+static void stand_in(abut_primitive q[PRIMITIVES]) {
+  memset(q, 0, PRIMITIVES * sizeof *q);
+  for (int i = 0; i < PRIMITIVES; i++) {
+    const double turn = 2.39996 * i, away = 0.08 * sqrt(i);
+    double square = 0;
+    q[i].position[0] = away * cos(turn);
+    q[i].position[1] = away * sin(turn);
+    q[i].position[2] = uniform(i, 0, -0.1, 0.1);
+    for (int k = 0; k < 4; k++) {
+      q[i].quaternion[k] = uniform(i, 1 + k, -1, 1);
+      square += q[i].quaternion[k] * q[i].quaternion[k];
+    }
+    for (int k = 0; k < 4; k++) q[i].quaternion[k] /= sqrt(square);
+    for (int k = 0; k < 3; k++) q[i].size[k] = uniform(i, 5 + k, 0.06, 0.15);
+    for (int k = 0; k < 2; k++) q[i].exponents[k] = uniform(i, 8 + k, 0.3, 1.2);
+  }
+}
+
+static abut_status fit_armadillo(const char *path, abut_surface **surface) {
+  abut_mesh mesh = {0};
+  abut_fit_options options = abut_default_fit_options();
+  options.primitives = PRIMITIVES;
+  options.vertices = VERTICES;
+  abut_status status = abut_mesh_load(path, &mesh);
+  const abut_triangles triangles = {
+      .vertices = mesh.points, .nvertex = mesh.npoint, .triangles = mesh.faces, .ntriangle = mesh.nface};
+  if (status == ABUT_OK) status = abut_surface_fit(&triangles, &options, surface, NULL);
+  abut_mesh_free(&mesh);
+  return status;
+}
+static abut_status mesh_stand_in(abut_surface **surface) {
+  abut_primitive primitives[PRIMITIVES];
+  stand_in(primitives);
+  const abut_surface bare = {.primitives = primitives, .primitive_count = PRIMITIVES, .tau = 0.002};
+  abut_status status = abut_surface_copy(&bare, surface);
+  return status == ABUT_OK ? abut_surface_make_mesh(*surface, VERTICES) : status;
+}
+
+/* The armadillo among the files of ABUT_MODELS, fitted as `abut fit` does, else a stand-in; *surface NULL
+ * where this build has no fit. */
+static int make_surface(bench *in, abut_surface **surface) {
+  const char *models = getenv("ABUT_MODELS");
+  char path[4096];
+  snprintf(path, sizeof path, "%s/armadillo/armadillo.obj", models ? models : "");
+  const int found = models && access(path, R_OK) == 0;
+  progress_end(&in->bar);
+  fprintf(stderr,
+          found ? "abut: bench: fitting %d superquadrics to %s\n"
+                : "abut: bench: %d random superquadrics stand in for ABUT_MODELS/armadillo/armadillo.obj\n",
+          PRIMITIVES, path);
+  abut_status status = found ? fit_armadillo(path, surface) : mesh_stand_in(surface);
+  if (status == ABUT_OK) return CLI_OK;
+  abut_surface_destroy(*surface);
+  *surface = NULL;
+  if (status != ABUT_ERROR_UNSUPPORTED) return cli_library_error();
+  fprintf(stderr, "abut: bench: %s\n", abut_error_message());
+  return CLI_OK;
+}
+
+/* ---------------------------------------------------------------------------------------------- pairs */
+
+/* Random turns; origins no farther apart along each axis than 0.35 of the diagonal. */
+static void make_poses(double diagonal, double *poses) {
+  for (int p = 0; p < POSES; p++) {
+    double *first = poses + 14 * p, *second = first + 7, square = 0;
+    memset(first, 0, 14 * sizeof *first);
+    first[3] = 1;
+    for (int k = 0; k < 7; k++) second[k] = uniform(p, 20 + k, -1, 1);
+    for (int k = 0; k < 3; k++) second[k] *= 0.35 * diagonal;
+    for (int k = 3; k < 7; k++) square += second[k] * second[k];
+    for (int k = 3; k < 7; k++) second[k] /= sqrt(square);
+  }
+}
+
+typedef struct pair_cost {
+  double forward, gradient, jacobian; /* s for POSES pairs; gradient: with its forward pass */
+  double active;                      /* contacts of a pair with an activity above 1e-3 */
+} pair_cost;
+
+/* Contacts and derivatives of all poses, with room for their results. */
+typedef struct pairs {
+  abut_manifold *manifold;
+  const double *poses;
+  abut_manifold_counts counts;
+  double *memory, *bar_memory, *pose_bars;
+  abut_contacts contacts, bar;
+} pairs;
+
+static abut_contacts contacts_in(double *memory, int64_t n) {
+  return (abut_contacts){memory, memory + 3 * n, memory + 4 * n, memory + 7 * n};
+}
+static void close_pairs(pairs *p) {
+  abut_manifold_destroy(p->manifold);
+  free(p->memory);
+  free(p->bar_memory);
+  free(p->pose_bars);
+}
+static int open_pairs(const abut_surface *surface, const abut_manifold_options *options, const double *poses,
+                      pairs *p) {
+  *p = (pairs){.poses = poses};
+  if (abut_manifold_create(surface, surface, options, &p->manifold) != ABUT_OK ||
+      abut_manifold_size(p->manifold, &p->counts) != ABUT_OK)
+    return cli_library_error();
+  const int64_t n = POSES * p->counts.contacts;
+  p->memory = calloc((size_t)(8 * n), sizeof *p->memory);
+  p->bar_memory = malloc((size_t)(8 * n) * sizeof *p->bar_memory);
+  p->pose_bars = malloc(POSES * 12 * sizeof *p->pose_bars);
+  if (!p->memory || !p->bar_memory || !p->pose_bars)
+    return cli_error("no memory for %lld contacts", (long long)n);
+  for (int64_t i = 0; i < 8 * n; i++) p->bar_memory[i] = 1;
+  p->contacts = contacts_in(p->memory, n);
+  p->bar = contacts_in(p->bar_memory, n);
+  return CLI_OK;
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+static double median(double times[RUNS]) {
+  qsort(times, RUNS, sizeof *times, by_value);
+  return times[RUNS / 2];
+}
+
+/* Medians; forward and reverse take turns, so that what else the machine does falls on both. */
+static int time_pairs(const abut_surface *surface, const abut_manifold_options *options, const double *poses,
+                      pair_cost *cost) {
+  pairs p;
+  double forward[RUNS], gradient[RUNS];
+  int code = open_pairs(surface, options, poses, &p);
+  abut_manifold_bars bars = {.poses = p.pose_bars};
+  for (int run = -1; code == CLI_OK && run < RUNS; run++) { /* the first is not timed */
+    double start = cli_now();
+    abut_status status = abut_manifold_contacts(p.manifold, POSES, poses, &p.contacts);
+    double middle = cli_now();
+    if (status == ABUT_OK)
+      status = abut_manifold_gradient(p.manifold, POSES, poses, &p.bar, &bars, &p.contacts);
+    if (status != ABUT_OK) code = cli_library_error();
+    if (run < 0) continue;
+    forward[run] = middle - start;
+    gradient[run] = cli_now() - middle;
+  }
+  if (code == CLI_OK) {
+    int64_t active = 0;
+    for (int64_t i = 0; i < POSES * p.counts.contacts; i++) active += p.contacts.activity[i] > 1e-3;
+    *cost = (pair_cost){median(forward), median(gradient), 0, (double)active / POSES};
+  }
+  close_pairs(&p);
+  return code;
+}
+
+/* ---------------------------------------------------------------------------------------------- lines */
+
+/* Vertices of the second armadillo in the first one's frame at 16 poses. */
+static int run_distance_lines(bench *in, const abut_surface *s, const double *poses) {
+  static const char *const names[2] = {"manifold.vs18.f32", "manifold.vs18_skip.f32"};
+  enum { PLACES = 16 };
+  const int64_t n = s->vertex_count;
+  double *points = malloc((size_t)(3 * PLACES * n) * sizeof *points);
+  if (!points) return cli_error("no memory for %lld points", (long long)(PLACES * n));
+  for (int64_t i = 0; i < PLACES * n; i++) {
+    const double *pose = poses + 14 * (i / n) + 7, *q = pose + 3, *v = s->vertices + 3 * (i % n);
+    double t[3]; /* v + 2 u x (u x v + w v) */
+    for (int k = 0; k < 3; k++) {
+      int a = (k + 1) % 3, b = (k + 2) % 3;
+      t[k] = q[1 + a] * v[b] - q[1 + b] * v[a] + q[0] * v[k];
+    }
+    for (int k = 0; k < 3; k++) {
+      int a = (k + 1) % 3, b = (k + 2) % 3;
+      points[3 * i + k] = pose[k] + v[k] + 2 * (q[1 + a] * t[b] - q[1 + b] * t[a]);
+    }
+  }
+  int code = CLI_OK;
+  for (int skip = 0; code == CLI_OK && skip < 2; skip++) {
+    double ns;
+    if (!bench_wanted(in, names[skip])) continue;
+    if (abut_bench_distance(s, PLACES * n, points, skip, ABUT_F32, &ns) != ABUT_OK)
+      code = cli_library_error();
+    else
+      bench_line(in, names[skip], ns, "ns");
+  }
+  free(points);
+  return code;
+}
+
+static int run_pair_lines(bench *in, const abut_surface *surface, const double *poses) {
+  enum { WHOLE, GRADIENT, ACTIVE, NO_EDGES, ONE_SIDE, LINES };
+  char names[LINES][NAME_SIZE] = {"manifold.armadillo.f32", "manifold.gradient_over_forward",
+                                  "manifold.armadillo.active", "manifold.ne_speedup", "manifold.nes_speedup"};
+  pair_cost whole, without, one_side;
+  if (!bench_any_wanted(in, names, LINES)) return CLI_OK;
+  abut_manifold_options o = abut_default_manifold_options();
+  o.threads = 1;
+  o.edges[0] = o.edges[1] = EDGES;
+  int code = time_pairs(surface, &o, poses, &whole);
+  o.edges[0] = o.edges[1] = 0;
+  if (code == CLI_OK) code = time_pairs(surface, &o, poses, &without);
+  o.vertices[1] = 0;
+  if (code == CLI_OK) code = time_pairs(surface, &o, poses, &one_side);
+  if (code != CLI_OK) return code;
+  bench_line_if_wanted(in, names[WHOLE], 1e6 * whole.forward / POSES, "us");
+  bench_line_if_wanted(in, names[GRADIENT], (whole.gradient - whole.forward) / whole.forward, "1");
+  bench_line_if_wanted(in, names[ACTIVE], whole.active, "1");
+  bench_line_if_wanted(in, names[NO_EDGES], whole.forward / without.forward, "1");
+  bench_line_if_wanted(in, names[ONE_SIDE], whole.forward / one_side.forward, "1");
+  return CLI_OK;
+}
+
+int bench_manifold_lines(bench *in) {
+  char names[][NAME_SIZE] = {"manifold.vs18.f32",         "manifold.vs18_skip.f32",
+                             "manifold.armadillo.f32",    "manifold.gradient_over_forward",
+                             "manifold.armadillo.active", "manifold.ne_speedup",
+                             "manifold.nes_speedup"};
+  if (bench_wanted(in, "manifold.ee.f32"))
+    bench_line(in, "manifold.ee.f32", abut_bench_edges(ABUT_F32), "ns");
+  if (!bench_any_wanted(in, names, (int)(sizeof names / sizeof *names))) return CLI_OK;
+  abut_surface *surface = NULL;
+  int code = make_surface(in, &surface);
+  double *poses = malloc(14 * POSES * sizeof *poses);
+  if (code == CLI_OK && !poses) code = cli_error("no memory for %d poses", POSES);
+  if (code == CLI_OK && surface) {
+    make_poses(surface_diagonal(surface), poses);
+    code = run_distance_lines(in, surface, poses);
+    if (code == CLI_OK) code = run_pair_lines(in, surface, poses);
+  }
+  free(poses);
+  abut_surface_destroy(surface);
+  return code;
+}
