@@ -305,6 +305,59 @@ static abut_status decimate(draft *d, const abut_mesh *fine, const mesh_room *w,
                    (long long)fine->nface, vertices);
 }
 
+/* ------------------------------------------------------------------------------------------- order */
+
+/* One vertex and its coordinate along the axis that is split. */
+typedef struct placed {
+  double x;
+  int32_t vertex;
+} placed;
+static int compare_places(const void *a, const void *b) {
+  const placed *p = a, *q = b;
+  return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->vertex > q->vertex) - (p->vertex < q->vertex);
+}
+/* Halves a set of vertices across its longest side until CLUSTER or fewer are left. */
+static void cluster(const double *points, placed *set, int32_t n) {
+  enum { CLUSTER = 16 }; /* numbers in the widest vectors */
+  if (n <= CLUSTER) return;
+  double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
+  int axis = 0;
+  for (int32_t i = 0; i < n; i++)
+    for (int k = 0; k < 3; k++) {
+      low[k] = fmin(low[k], points[3 * set[i].vertex + k]);
+      high[k] = fmax(high[k], points[3 * set[i].vertex + k]);
+    }
+  for (int k = 1; k < 3; k++)
+    if (high[k] - low[k] > high[axis] - low[axis]) axis = k;
+  for (int32_t i = 0; i < n; i++) set[i].x = points[3 * set[i].vertex + axis];
+  qsort(set, (size_t)n, sizeof *set, compare_places);
+  int32_t clusters = (n + CLUSTER - 1) / CLUSTER, half = clusters / 2 * CLUSTER;
+  cluster(points, set, half);
+  cluster(points, set + half, n - half);
+}
+/* Numbers vertices so that those in sequence are near each other: sixteen of them, looked at together, then
+ * have the same few primitives near. */
+static abut_status order_vertices(draft *d) {
+  const int32_t n = d->npoint;
+  placed *set = malloc((size_t)n * sizeof *set);
+  double *points = malloc(3 * (size_t)n * sizeof *points);
+  int32_t *number = malloc((size_t)n * sizeof *number);
+  if (!set || !points || !number) {
+    free(set), free(points), free(number);
+    return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", n);
+  }
+  for (int32_t i = 0; i < n; i++) set[i].vertex = i;
+  cluster(d->points, set, n);
+  for (int32_t i = 0; i < n; i++) {
+    memcpy(points + 3 * i, d->points + 3 * set[i].vertex, 3 * sizeof *points);
+    number[set[i].vertex] = i;
+  }
+  memcpy(d->points, points, 3 * (size_t)n * sizeof *points);
+  for (int32_t i = 0; i < 3 * d->nface; i++) d->faces[i] = number[d->faces[i]];
+  free(set), free(points), free(number);
+  return ABUT_OK;
+}
+
 static double extent_of(const abut_mesh *mesh, double middle[3]) {
   double extent = 0;
   for (int k = 0; k < 3; k++) {
@@ -333,7 +386,10 @@ static abut_status draft_mesh(draft *d, const abut_mesh *fine, int32_t vertices)
     for (size_t i = 0; i < corners; i++) w.from[i] = (unsigned)fine->faces[i];
     status = decimate(d, fine, &w, (int32_t)(vertices * (1 - spared)));
   }
-  if (status == ABUT_OK) tuck_edges(d, vertices, chords);
+  if (status == ABUT_OK) {
+    tuck_edges(d, vertices, chords);
+    status = order_vertices(d);
+  }
   free(w.positions), free(w.from), free(w.kept), free(w.number), free(chords);
   return status;
 }

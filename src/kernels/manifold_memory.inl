@@ -132,7 +132,7 @@ static int64_t manifold_carve(const manifold_params *p, manifold_work *w, elem *
   q->list = carve_int(&c, n);
   w->sums = carve(&c, 12 * SLOTS);
   w->sdf.rows = (real *)carve(&c, num * SDF_SCRATCH * ABUT_LANES);
-  w->sdf.kept = carve_int(&c, num);
+  w->sdf.seen = carve_int(&c, num);
   w->parameters = carve(&c, num * SDF_PARAMETERS * ABUT_LANES);
   return c.at;
 }

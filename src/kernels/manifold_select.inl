@@ -34,27 +34,53 @@ static void place_vjp(const manifold_params *p, int which, const manifold_pose *
   }
 }
 
-/* order[0 .. k): indices of the k smallest of phi[0 .. n), smallest first, ties by index: an item's place is
- * the number of those before it. */
+typedef union elem_key {
+  elem x;
+  elem_integer key;
+} elem_key;
+/* Bits as an integer in the order of the numbers they stand for; its own inverse. */
+FN elem_integer in_order(elem_integer bits) {
+  return bits < 0 ? (elem_integer)(~(elem_bits)bits ^ ((elem_bits)1 << (8 * sizeof(elem) - 1))) : bits;
+}
+static int count_to(const elem *a, int n, elem most) {
+  real count = zero();
+  int whole = n / ABUT_LANES * ABUT_LANES, total = 0;
+  for (int i = 0; i < whole; i += ABUT_LANES)
+    count = count + sel(le(load(a, i), splat(most)), splat(1), zero());
+  for (int l = 0; l < ABUT_LANES; l++) total += (int)((const elem *)&count)[l];
+  for (int i = whole; i < n; i++) total += a[i] <= most;
+  return total;
+}
+/* The k-th smallest of a[0 .. n), k from 1: bisection between the smallest and the largest. */
+static elem smallest(const elem *a, int n, int k) {
+  elem_key low = {a[0]}, high = {a[0]}, middle;
+  for (int i = 1; i < n; i++) {
+    low.x = a[i] < low.x ? a[i] : low.x;
+    high.x = a[i] > high.x ? a[i] : high.x;
+  }
+  elem_integer from = in_order(low.key), to = in_order(high.key);
+  while (from < to) {
+    elem_integer half = from + (elem_integer)(((elem_bits)to - (elem_bits)from) / 2);
+    middle.key = in_order(half);
+    if (count_to(a, n, middle.x) >= k)
+      to = half;
+    else
+      from = half + 1;
+  }
+  middle.key = in_order(to);
+  return middle.x;
+}
+
+/* order[0 .. k): indices of the k smallest of phi[0 .. n), smallest first, ties by index. */
 static void order_of(const elem *phi, int n, int k, int32_t *order) {
-  ITEMS(i, n) {
-    union {
-      real x;
-      elem e[ABUT_LANES];
-    } item, place;
-    item.x = load(phi, i);
-    place.x = zero();
-    for (int l = 0; l < ABUT_LANES; l++)
-      if (i + l >= n) item.e[l] = ELEM_HUGE;
-    real index = zero();
-    for (int l = 0; l < ABUT_LANES; l++) ((elem *)&index)[l] = K(i + l);
-    for (int j = 0; j < n; j++) {
-      real other = splat(phi[j]);
-      mask before = mask_or(lt(other, item.x), mask_and(mask_not(lt(item.x, other)), lt(splat(K(j)), index)));
-      place.x = place.x + sel(before, splat(1), zero());
-    }
-    for (int l = 0; l < ABUT_LANES && i + l < n; l++)
-      if (place.e[l] < K(k)) order[(int)place.e[l]] = i + l;
+  elem last = smallest(phi, n, k);
+  int num = 0, ties = k;
+  for (int i = 0; i < n; i++) ties -= phi[i] < last;
+  for (int i = 0; i < n; i++) {
+    if (!(phi[i] < last || (phi[i] == last && ties-- > 0))) continue;
+    int at = num++;
+    for (; at > 0 && phi[order[at - 1]] > phi[i]; at--) order[at] = order[at - 1];
+    order[at] = i;
   }
 }
 
@@ -93,7 +119,7 @@ static void select_hard_vjp(const manifold_params *p, const elem *phi, int n, in
 /* SoftSort: row j of the weights is the softmax of -|phi_(j) - phi_i|/tau, phi_(j) the j-th smallest. */
 static void select_soft(const manifold_params *p, const elem *phi, int n, int k, int32_t *order, elem *mix) {
   int padded = manifold_pad(n);
-  order_of(phi, n, n, order);
+  order_of(phi, n, k, order);
   for (int j = 0; j < k; j++) {
     elem *row = mix + (int64_t)j * padded, sum = 0;
     real at = splat(phi[order[j]]);

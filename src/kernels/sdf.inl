@@ -85,45 +85,11 @@ FN vec3 direction_vjp(vec3 a, vec3 n, vec3 g) {
 
 /* ------------------------------------------------------------------------------------------ the p-norm */
 
-/* m = (s^p + t^p)^(1/p), s, t >= 0, with dm/ds = (s/m)^(p-1), dm/dt = (t/m)^(p-1): the larger of the two is
- * taken out, so that nothing overflows whatever p. */
+/* m = (s^p + t^p)^(1/p), s, t > 0, with dm/ds = (s/m)^(p-1), dm/dt = (t/m)^(p-1). */
 typedef struct pnorm {
-  real value, ds, dt;
-  real s, t;               /* as they were used: at least `floor` of the larger */
-  real log_ratio, log_sum; /* ln of smaller/larger and of 1 + ratio^p; where logs are asked for */
+  real value, ds, dt, s, t;
+  real log_ratio, log_sum; /* ln of smaller/larger and of 1 + (smaller/larger)^p */
 } pnorm;
-
-FN pnorm pnorm_at(real s, real t, elem p, elem inv_p, int doublings, elem floor, int logs) {
-  pnorm m;
-  real large = rmax(rmax(s, t), splat(K(SDF_CENTER * 1e-10)));
-  real ratio = rmax(rmin(s, t) * inverse(large), splat(floor));
-  real power = ratio, root_;
-  m.log_ratio = m.log_sum = zero();
-  if (doublings) {
-    for (int k = 0; k < doublings; k++) power = power * power;
-    root_ = splat(1) + power;
-    for (int k = 0; k < doublings; k++) root_ = root(root_);
-    if (logs) {
-      m.log_ratio = logarithm(ratio);
-      m.log_sum = logarithm(splat(1) + power);
-    }
-  } else {
-    real log_ratio = logarithm2(ratio);
-    power = exponential2(log_ratio * p);
-    real log_sum = logarithm2(splat(1) + power);
-    root_ = exponential2(log_sum * inv_p);
-    m.log_ratio = log_ratio * K(0.69314718055994530942);
-    m.log_sum = log_sum * K(0.69314718055994530942);
-  }
-  real inv = root_ * inverse(ratio + ratio * power), of_large = inv * ratio, of_small = inv * power;
-  mask s_larger = ge(s, t);
-  m.value = large * root_;
-  m.ds = sel(s_larger, of_large, of_small);
-  m.dt = sel(s_larger, of_small, of_large);
-  m.s = sel(s_larger, large, ratio * large);
-  m.t = sel(s_larger, ratio * large, large);
-  return m;
-}
 
 /* From the cotangents of value, ds, dt to those of s and t:
  * d2m/ds2 = k t/s, d2m/dsdt = -k, d2m/dt2 = k s/t, k = (p-1)/m ds dt. */
@@ -147,32 +113,122 @@ FN real pnorm_vjp_exponent(const pnorm *m, elem p, elem inv_p, real gm, real gds
 /* --------------------------------------------------------------------------------------- superquadric */
 
 /* In the primitive's frame: phi = |x| (1 - 1/h), normal = grad h/|grad h|, h the gauge: 1 on the surface,
- * growing in proportion along rays. At the centre phi = -(smallest size), normal +z. */
+ * growing in proportion along rays. At the centre phi = -(smallest size), normal +z.
+ *
+ * h is the norm of A and z, A that of x and y, each of the form (s^p + t^p)^(1/p) = l (1 + r^p)^(1/p) with l
+ * the larger and r the ratio of the two, so that nothing overflows whatever p. Numbers are carried from norm
+ * to norm by their binary logarithms: powers are products there, and the longest chain of dependent
+ * instructions is one logarithm and three exponentials shorter. A number below `floor` of its partner counts
+ * as that. */
 typedef struct superquadric {
-  pnorm xy, z;
-  vec3 gradient, sign; /* of h; of x over size */
-  real length;         /* |x| */
-  mask center;
+  real large, small, z;        /* of x and y over their sizes; z over its own: as they were used */
+  real power1, power2;         /* r^p of either norm */
+  real log1, log2, sum1, sum2; /* log2 of r and of 1 + r^p; of squared exponents where logs are asked for */
+  real a, h, inv_h;            /* values of either norm; 1/h */
+  mask x_larger, a_larger, center;
+  vec3 slope, sign; /* along the gradient of h; of x over size */
+  real length;      /* |x| */
 } superquadric;
 
 #define SDF_FLOOR_VJP                                                                                        \
   1e-7 /* curvature on the axes is infinite for exponents above 1: here that of 1e-7 beside them */
 
+/* x^(2^doublings) and x^(1/2^doublings) */
+FN real squared(real x, int doublings) {
+  for (int k = 0; k < doublings; k++) x = x * x;
+  return x;
+}
+FN real rooted(real x, int doublings) {
+  for (int k = 0; k < doublings; k++) x = root(x);
+  return x;
+}
+
+/* Where both exponents are powers of two: squares and roots, and logarithms only where they are asked for. */
+FN void gauge_by_roots(const sdf_primitive *q, superquadric *g, real inv_large, real inv_z, int logs) {
+  real ratio = g->small * inv_large;
+  g->power1 = squared(ratio, q->doublings[1]);
+  g->a = g->large * rooted(splat(1) + g->power1, q->doublings[1]);
+  g->a_larger = ge(g->a, g->z);
+  real other = sel(g->a_larger, g->z * inverse(g->a), g->a * inv_z);
+  g->power2 = squared(other, q->doublings[0]);
+  g->h = rmax(g->a, g->z) * rooted(splat(1) + g->power2, q->doublings[0]);
+  g->inv_h = inverse(g->h);
+  g->log1 = g->log2 = g->sum1 = g->sum2 = zero();
+  if (!logs) return;
+  g->log1 = logarithm2(ratio);
+  g->log2 = logarithm2(other);
+  g->sum1 = logarithm2(splat(1) + g->power1);
+  g->sum2 = logarithm2(splat(1) + g->power2);
+}
+FN void gauge_by_powers(const sdf_primitive *q, superquadric *g, real inv_large, real inv_z) {
+  real over = logarithm2(g->large * inv_z);
+  g->log1 = logarithm2(g->small * inv_large);
+  g->power1 = exponential2(g->log1 * q->p[1]);
+  g->sum1 = logarithm2_of_sum(g->power1);
+  real grown = g->sum1 * q->inv_p[1];
+  over = over + grown; /* of A/z */
+  g->a_larger = ge(over, zero());
+  g->log2 = -rabs(over);
+  g->power2 = exponential2(g->log2 * q->p[0]);
+  g->sum2 = logarithm2_of_sum(g->power2);
+  g->a = g->large * exponential2(grown);
+  grown = g->sum2 * q->inv_p[0] + sel(g->a_larger, grown, zero());
+  g->h = sel(g->a_larger, g->large, g->z) * exponential2(grown);
+  g->inv_h = sel(g->a_larger, inv_large, inv_z) * exponential2(-grown);
+}
 FN superquadric superquadric_gauge(const sdf_primitive *q, vec3 x, elem floor, int logs) {
   superquadric g;
   vec3 scaled = vec(rabs(x.x) * q->inv_size[0], rabs(x.y) * q->inv_size[1], rabs(x.z) * q->inv_size[2]);
-  g.xy = pnorm_at(scaled.x, scaled.y, q->p[1], q->inv_p[1], q->doublings[1], floor, logs);
-  g.z = pnorm_at(g.xy.value, scaled.z, q->p[0], q->inv_p[0], q->doublings[0], floor, logs);
+  g.x_larger = ge(scaled.x, scaled.y);
+  g.large = rmax(rmax(rmax(scaled.x, scaled.y), scaled.z * floor), splat(K(SDF_CENTER * 1e-10)));
+  real least = rmax(g.large * floor, splat(ELEM_TINY));
+  g.small = rmax(rmin(scaled.x, scaled.y), least);
+  g.z = rmax(scaled.z, least);
+  real inv_large = inverse(g.large), inv_z = inverse(g.z);
+  if (q->doublings[0] && q->doublings[1])
+    gauge_by_roots(q, &g, inv_large, inv_z, logs);
+  else
+    gauge_by_powers(q, &g, inv_large, inv_z);
+  /* the shares of x^p, y^p, z^p in h^p, over x, y, z, but for a common factor */
+  real of_large = sel(g.a_larger, splat(1), g.power2) * inverse(splat(1) + g.power1);
+  real of_small = of_large * g.power1 * (g.large * inverse(g.small));
+  real of_z = sel(g.a_larger, g.power2, splat(1)) * (g.large * inv_z);
   g.sign = vec(sign_of(x.x) * q->inv_size[0], sign_of(x.y) * q->inv_size[1], sign_of(x.z) * q->inv_size[2]);
-  g.gradient = vec(g.z.ds * g.xy.ds * g.sign.x, g.z.ds * g.xy.dt * g.sign.y, g.z.dt * g.sign.z);
+  g.slope = vec(sel(g.x_larger, of_large, of_small) * g.sign.x,
+                sel(g.x_larger, of_small, of_large) * g.sign.y, of_z * g.sign.z);
   g.length = norm(x);
   g.center = lt(max_abs(scaled), splat(K(SDF_CENTER)));
   return g;
 }
+#define LN2 K(0.69314718055994530942)
+/* The norm of x and y, and that of A and z. */
+FN pnorm inner_norm(const superquadric *g) {
+  real of_large = g->a * inverse(g->large * (splat(1) + g->power1));
+  real of_small = of_large * g->power1 * (g->large * inverse(g->small));
+  pnorm m = {g->a,
+             sel(g->x_larger, of_large, of_small),
+             sel(g->x_larger, of_small, of_large),
+             sel(g->x_larger, g->large, g->small),
+             sel(g->x_larger, g->small, g->large),
+             g->log1 * LN2,
+             g->sum1 * LN2};
+  return m;
+}
+FN pnorm outer_norm(const superquadric *g) {
+  real share = g->h * inverse(splat(1) + g->power2);
+  pnorm m = {g->h,
+             share * sel(g->a_larger, splat(1), g->power2) * inverse(g->a),
+             share * sel(g->a_larger, g->power2, splat(1)) * inverse(g->z),
+             g->a,
+             g->z,
+             g->log2 * LN2,
+             g->sum2 * LN2};
+  return m;
+}
 FN sdf_value superquadric_value(const sdf_primitive *q, const superquadric *g) {
   sdf_value v;
-  v.phi = sel(g->center, splat(-q->smallest), g->length - g->length * inverse(g->z.value));
-  v.normal = vec_sel(g->center, vec(zero(), zero(), splat(1)), direction(g->gradient));
+  v.phi = sel(g->center, splat(-q->smallest), g->length - g->length * g->inv_h);
+  v.normal = vec_sel(g->center, vec(zero(), zero(), splat(1)), direction(g->slope));
   return v;
 }
 FN sdf_value superquadric_at(const sdf_primitive *q, vec3 x) {
@@ -183,22 +239,23 @@ FN sdf_value superquadric_at(const sdf_primitive *q, vec3 x) {
  * added there. */
 FN vec3 superquadric_vjp(const sdf_primitive *q, vec3 x, superquadric g, real gphi, vec3 gn,
                          real *parameters) {
-  real inv_h = inverse(g.z.value);
+  pnorm xy = inner_norm(&g), z = outer_norm(&g);
+  real inv_h = g.inv_h;
   real gh = gphi * g.length * inv_h * inv_h, glength = gphi - gphi * inv_h;
-  vec3 gg = direction_vjp(g.gradient, direction(g.gradient), gn);
-  /* gradient = (z.ds xy.ds, z.ds xy.dt, z.dt) sign/size */
+  vec3 gradient = vec(z.ds * xy.ds * g.sign.x, z.ds * xy.dt * g.sign.y, z.dt * g.sign.z);
+  vec3 gg = direction_vjp(gradient, direction(gradient), gn);
   vec3 u = vec(gg.x * g.sign.x, gg.y * g.sign.y, gg.z * g.sign.z);
-  real gzds = u.x * g.xy.ds + u.y * g.xy.dt, gzdt = u.z;
-  real gxyds = u.x * g.z.ds, gxydt = u.y * g.z.ds, gxy, gs_x, gs_y, gs_z;
-  pnorm_vjp(&g.z, q->p[0], gh, gzds, gzdt, &gxy, &gs_z);
-  pnorm_vjp(&g.xy, q->p[1], gxy, gxyds, gxydt, &gs_x, &gs_y);
+  real gzds = u.x * xy.ds + u.y * xy.dt, gzdt = u.z;
+  real gxyds = u.x * z.ds, gxydt = u.y * z.ds, gxy, gs_x, gs_y, gs_z;
+  pnorm_vjp(&z, q->p[0], gh, gzds, gzdt, &gxy, &gs_z);
+  pnorm_vjp(&xy, q->p[1], gxy, gxyds, gxydt, &gs_x, &gs_y);
   vec3 gx = vec(gs_x * g.sign.x, gs_y * g.sign.y, gs_z * g.sign.z);
   gx = axpy(glength * inverse(rmax(g.length, splat(K(ELEM_TINY)))), x, gx);
   if (parameters) {
-    real ge[2] = {pnorm_vjp_exponent(&g.z, q->p[0], q->inv_p[0], gh, gzds, gzdt),
-                  pnorm_vjp_exponent(&g.xy, q->p[1], q->inv_p[1], gxy, gxyds, gxydt)};
-    real gsize[3] = {gs_x * g.xy.s + gg.x * g.gradient.x, gs_y * g.xy.t + gg.y * g.gradient.y,
-                     gs_z * g.z.t + gg.z * g.gradient.z};
+    real ge[2] = {pnorm_vjp_exponent(&z, q->p[0], q->inv_p[0], gh, gzds, gzdt),
+                  pnorm_vjp_exponent(&xy, q->p[1], q->inv_p[1], gxy, gxyds, gxydt)};
+    real gsize[3] = {gs_x * xy.s + gg.x * gradient.x, gs_y * xy.t + gg.y * gradient.y,
+                     gs_z * z.t + gg.z * gradient.z};
     for (int k = 0; k < 3; k++)
       parameters[k] = parameters[k] - sel(g.center, zero(), gsize[k] * q->inv_size[k]);
     for (int k = 0; k < 2; k++) /* p = 2/e */
@@ -346,11 +403,11 @@ typedef struct sdf_trace {
   real *values;  /* [2][SDF_TRACE]: of what is united, of what is subtracted */
   int32_t *list; /* [2 + primitives]: how many, then which, of either */
 } sdf_trace;
-/* Room for one evaluation: phi, normal and weight of every primitive that may matter. */
+/* Room for one evaluation: phi, normal and a bound of phi for every primitive; whether it was looked at. */
 enum { SDF_SCRATCH = 5 };
 typedef struct sdf_scratch {
   real *rows;
-  int32_t *kept;
+  int32_t *seen;
 } sdf_scratch;
 
 typedef struct sdf_union {
@@ -358,14 +415,34 @@ typedef struct sdf_union {
   vec3 mean; /* of the normals */
 } sdf_union;
 
+/* Evaluates a primitive where its distance may be below `most`: row = phi, ELEM_HUGE where not, and normal.
+ * Its bound from below is in row[4]. 0: nowhere. */
+FN int look_at(const sdf_view *s, const sdf_primitive *q, vec3 x, real most, real *row) {
+  mask matters = lt(row[4], most);
+  if (!any(matters)) return 0;
+  if (q->kind == SDF_SUPERQUADRIC) {
+    matters = mask_and(matters, lt(superquadric_below(q, x), most));
+    if (!any(matters)) return 0;
+  }
+  sdf_value v = primitive_at(s, q, x);
+  row[0] = sel(matters, v.phi, splat(ELEM_HUGE));
+  row[1] = v.normal.x;
+  row[2] = v.normal.y;
+  row[3] = v.normal.z;
+  return 1;
+}
+
 /* phi = -tau ln sum exp(-phi_l/tau) over primitives first .. first+num-1, the mean of their normals by the
- * same weights. list: [0] how many weigh something in some lane, then which. */
+ * same weights. list: [0] how many weigh something in some lane, then which. What seems nearest to the first
+ * lane is looked at first, as its distance rules out the most; weights that are negligible are 0, so that no
+ * lane's bits depend on that choice. */
 KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_scratch w, int32_t *list) {
   const sdf_primitive *all = (const sdf_primitive *)s->primitives + first;
   elem tau = K(s->tau), inv_tau = K(1 / s->tau), margin = tau * K(ABUT_REAL == 64 ? 45 : 26);
+  elem least = ELEM_HUGE;
   sdf_union u = {zero(), vec_zero()};
   real upper = splat(ELEM_HUGE), lowest = splat(ELEM_HUGE), sum = zero();
-  int kept = 0;
+  int nearest = 0;
   if (num == 1) {
     sdf_value v = primitive_at(s, all, x);
     list[0] = 1;
@@ -376,38 +453,35 @@ KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_sc
   }
   for (int i = 0; i < num; i++) {
     vec3 d = sub(x, elem_vec(all[i].center));
-    real square = dot(d, d) + ELEM_TINY;
-    upper = rmin(upper, square * inverse_root(square) - all[i].inner);
-  }
-  for (int i = 0; i < num; i++) {
-    vec3 d = sub(x, elem_vec(all[i].center));
-    real square = dot(d, d) + ELEM_TINY, over = square * inverse_root(square) - all[i].outer;
-    mask matters = lt(sel(lt(over, zero()), over, over * all[i].slope), upper + margin);
-    if (!any(matters)) continue;
-    if (all[i].kind == SDF_SUPERQUADRIC) {
-      matters = mask_and(matters, lt(superquadric_below(&all[i], x), upper + margin));
-      if (!any(matters)) continue;
+    real square = dot(d, d) + ELEM_TINY, away = square * inverse_root(square), over = away - all[i].outer;
+    real *row = w.rows + SDF_SCRATCH * i;
+    row[4] = sel(lt(over, zero()), over, over * all[i].slope);
+    upper = rmin(upper, away - all[i].inner);
+    elem lane = *(const elem *)&row[4];
+    if (lane < least) {
+      least = lane;
+      nearest = i;
     }
-    sdf_value v = primitive_at(s, &all[i], x);
-    real *row = w.rows + SDF_SCRATCH * kept;
-    upper = sel(matters, rmin(upper, v.phi), upper);
-    row[0] = sel(matters, v.phi, splat(ELEM_HUGE));
-    row[1] = v.normal.x;
-    row[2] = v.normal.y;
-    row[3] = v.normal.z;
-    lowest = rmin(lowest, row[0]);
-    w.kept[kept++] = first + i;
+  }
+  for (int turn = -1; turn < num; turn++) {
+    int i = turn < 0 ? nearest : turn;
+    real *row = w.rows + SDF_SCRATCH * i;
+    if (turn == nearest) continue;
+    w.seen[i] = look_at(s, &all[i], x, upper + margin, row);
+    if (w.seen[i]) lowest = rmin(lowest, row[0]);
+    upper = rmin(upper, lowest);
   }
   list[0] = 0;
-  for (int k = 0; k < kept; k++) {
-    real *row = w.rows + SDF_SCRATCH * k;
-    row[4] = exponential((lowest - row[0]) * inv_tau);
-    sum = sum + row[4];
-    if (any(gt(row[4], splat(SDF_NEGLIGIBLE)))) list[++list[0]] = w.kept[k];
-  }
-  for (int k = 0; k < kept; k++) {
-    const real *row = w.rows + SDF_SCRATCH * k;
-    u.mean = axpy(row[4], vec(row[1], row[2], row[3]), u.mean);
+  for (int i = 0; i < num; i++) {
+    if (!w.seen[i]) continue;
+    const real *row = w.rows + SDF_SCRATCH * i;
+    real weight = exponential((lowest - row[0]) * inv_tau);
+    mask counts = gt(weight, splat(SDF_NEGLIGIBLE));
+    if (!any(counts)) continue;
+    weight = sel(counts, weight, zero());
+    sum = sum + weight;
+    u.mean = axpy(weight, vec(row[1], row[2], row[3]), u.mean);
+    list[++list[0]] = first + i;
   }
   u.mean = scale(inverse(sum), u.mean);
   u.phi = lowest - logarithm(sum) * tau;

@@ -1,5 +1,6 @@
 /* special.h: exponential and logarithm, lane by lane, and the soft steps made of them. Polynomials after a
- * reduction by the exponent's bits; errors below 4 eps (tests/lanes.c). */
+ * reduction by the exponent's bits; errors below 4 eps (tests/lanes.c). Single precision has the shortest
+ * chains of dependent instructions (Estrin's scheme): distances of superquadrics wait for them. */
 #ifndef ABUT_SPECIAL_H
 #define ABUT_SPECIAL_H
 #include "lane.h"
@@ -71,15 +72,25 @@ FN real exponential(real x) {
   return sel(low, zero(), from_bits(bits_of(p) + (bits_of(shifted) << FRACTION_BITS)));
 }
 
-/* A normal x > 0 is 2^n m with m in [sqrt(1/2), sqrt 2): ln m = 2 artanh s, s = (m - 1)/(m + 1), and n. */
+/* c[0] + c[1] x + .. + c[8] x^8 */
+FN real polynomial8(const elem *c, real x) {
+  real x2 = x * x, x4 = x2 * x2;
+  real low = (x * c[1] + c[0]) + x2 * (x * c[3] + c[2]);
+  real high = (x * c[5] + c[4]) + x2 * (x * c[7] + c[6]);
+  return low + x4 * (high + x4 * c[8]);
+}
+
+/* A normal x > 0 is 2^n m with m in [sqrt(1/2), sqrt 2): ln m, and n. In double ln m = 2 artanh s,
+ * s = (m - 1)/(m + 1); in single, with t = m - 1, t + t^2 times a polynomial that is closest to
+ * (ln(1 + t)/t - 1)/t. */
 FN real logarithm_parts(real x, real *n) {
   real_bits bits = bits_of(x);
   real_bits n_bits =
       (real_bits)((real_integer)(bits - bits_of(splat(K(0.70710678118654752440)))) >> FRACTION_BITS);
   real m = from_bits(bits - (n_bits << FRACTION_BITS));
   *n = from_bits(n_bits + bits_of(splat(INTEGER_MAGIC))) - INTEGER_MAGIC;
-  real s = (m - K(1)) * inverse(m + K(1)), z = s * s;
 #if ABUT_REAL == 64
+  real s = (m - K(1)) * inverse(m + K(1)), z = s * s;
   real p = splat(K(2.0 / 21));
   p = p * z + K(2.0 / 19);
   p = p * z + K(2.0 / 17);
@@ -87,13 +98,17 @@ FN real logarithm_parts(real x, real *n) {
   p = p * z + K(2.0 / 13);
   p = p * z + K(2.0 / 11);
   p = p * z + K(2.0 / 9);
-#else
-  real p = splat(K(2.0 / 9));
-#endif
   p = p * z + K(2.0 / 7);
   p = p * z + K(2.0 / 5);
   p = p * z + K(2.0 / 3);
   return s * z * p + K(2) * s;
+#else
+  static const elem c[9] = {-0.499999976498f, 0.333333300284f,  -0.250007812398f,
+                            0.200012344611f,  -0.166266456291f, 0.142048559526f,
+                            -0.131275556513f, 0.12722672788f,   -0.0767364150167f};
+  real t = m - K(1);
+  return t * t * polynomial8(c, t) + t;
+#endif
 }
 /* ln x */
 FN real logarithm(real x) {
@@ -111,7 +126,18 @@ FN real logarithm2(real x) {
   real n, fraction = logarithm_parts(x, &n);
   return fraction * K(1.4426950408889634074) + n;
 }
-/* 2^x, x <= 1; 0 far below */
+/* log2(1 + x), x in [0, 1], to an absolute error of an eps; in single x times a polynomial. */
+FN real logarithm2_of_sum(real x) {
+#if ABUT_REAL == 64
+  return logarithm2(splat(1) + x);
+#else
+  static const elem c[9] = {1.4426949917298651f,   -0.72133951314566449f,  0.48067888959193056f,
+                            -0.35829906959230153f, 0.27522121233093542f,   -0.1962389518989473f,
+                            0.11183207392944968f,  -0.041945008928705863f, 0.007395402137863264f};
+  return x * polynomial8(c, x);
+#endif
+}
+/* 2^x, x <= 2; 0 far below */
 FN real exponential2(real x) {
   const elem least = EXPONENTIAL_LOW * K(1.4426950408889634074);
   mask low = lt(x, splat(least));
@@ -125,15 +151,17 @@ FN real exponential2(real x) {
   p = p * r + K(1.3215486790144309e-06);
   p = p * r + K(1.5252733804059840e-05);
   p = p * r + K(1.5403530393381608e-04);
-#else
-  real p = splat(K(1.5403530393381608e-04));
-#endif
   p = p * r + K(1.3333558146428443e-03);
   p = p * r + K(9.6181291076284769e-03);
   p = p * r + K(5.5504108664821580e-02);
   p = p * r + K(2.4022650695910072e-01);
   p = p * r + K(6.9314718055994531e-01);
   p = p * r + K(1);
+#else
+  real r2 = r * r;
+  real p = (r * K(6.93147206703e-01) + K(1)) + r2 * (r * K(5.55032722667e-02) + K(2.40226509223e-01)) +
+           r2 * r2 * ((r * K(1.34004281776e-03) + K(9.61805667852e-03)) + r2 * K(1.54614446986e-04));
+#endif
   return sel(low, zero(), from_bits(bits_of(p) + (bits_of(shifted) << FRACTION_BITS)));
 }
 
