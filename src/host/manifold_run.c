@@ -15,6 +15,7 @@ enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256 };
 /* Memory of one thread. */
 typedef struct runner {
   void *scratch, *contacts, *bar;
+  double *wide; /* contacts or their cotangents in double */
   void *vertex_bar[2], *parameter_bar[2];
   double frame[9], origin[3], other[3],
       turn[9]; /* pose of surface 1's frame; origin and rotation of the other's */
@@ -43,6 +44,7 @@ static void runner_free(runner *r) {
   free(r->scratch);
   free(r->contacts);
   free(r->bar);
+  free(r->wide);
   for (int i = 0; i < 2; i++) {
     free(r->vertex_bar[i]);
     free(r->parameter_bar[i]);
@@ -53,7 +55,8 @@ static int runner_create(const run *a, runner *r) {
   *r = (runner){0};
   r->scratch = aligned(m->scratch, m->kernels);
   r->contacts = aligned(m->padded * MANIFOLD_CONTACT, m->kernels);
-  int ok = r->scratch && r->contacts;
+  r->wide = malloc((size_t)m->padded * MANIFOLD_CONTACT * sizeof *r->wide);
+  int ok = r->scratch && r->contacts && r->wide;
   if (a->bars) ok = ok && (r->bar = aligned(m->padded * MANIFOLD_CONTACT, m->kernels));
   for (int i = 0; a->bars && i < 2; i++) {
     const manifold_surface *s = &m->params.surface[i];
@@ -106,43 +109,67 @@ static manifold_job job_at(const run *a, runner *r, int64_t i) {
   return job;
 }
 
+static void widen(const abut_kernels *k, const void *from, int64_t n, double *to) {
+  if (k->elem_size == 8)
+    memcpy(to, from, (size_t)n * sizeof *to);
+  else
+    for (int64_t i = 0; i < n; i++) to[i] = ((const float *)from)[i];
+}
+static void narrow(const abut_kernels *k, const double *from, int64_t n, void *to) {
+  if (k->elem_size == 8)
+    memcpy(to, from, (size_t)n * sizeof *from);
+  else
+    for (int64_t i = 0; i < n; i++) ((float *)to)[i] = (float)from[i];
+}
+
 /* From the kernels' fields to the caller's rows, frame 0 to world. */
 static void write_contacts(const run *a, const runner *r, int64_t pose) {
-  const abut_kernels *k = a->m->kernels;
-  int64_t row = pose * a->m->contacts, at = 0;
+  const abut_contacts *to = a->contacts;
+  const double unit = a->m->unit, *from = r->wide;
+  int64_t row = pose * a->m->contacts;
+  widen(a->m->kernels, r->contacts, a->m->padded * MANIFOLD_CONTACT, r->wide);
   for (int g = 0; g < MANIFOLD_GROUPS; g++) {
-    int64_t n = a->m->group[g], stride = manifold_pad((int32_t)n);
-    for (int64_t i = 0; i < n; i++, row++) {
-      double x[8], world[3];
-      for (int f = 0; f < 8; f++) x[f] = real_get(k, r->contacts, at + f * stride + i);
-      if (a->contacts->point) {
-        mat_vec(r->frame, x, world);
-        for (int c = 0; c < 3; c++) a->contacts->point[3 * row + c] = r->origin[c] + a->m->unit * world[c];
-      }
-      if (a->contacts->distance) a->contacts->distance[row] = a->m->unit * x[3];
-      if (a->contacts->normal) mat_vec(r->frame, x + 4, a->contacts->normal + 3 * row);
-      if (a->contacts->activity) a->contacts->activity[row] = x[7];
+    int64_t n = a->m->group[g], s = manifold_pad((int32_t)n);
+    for (int64_t i = 0; to->point && i < n; i++) {
+      double x[3] = {from[i], from[s + i], from[2 * s + i]}, *point = to->point + 3 * (row + i);
+      mat_vec(r->frame, x, point);
+      for (int c = 0; c < 3; c++) point[c] = r->origin[c] + unit * point[c];
     }
-    at += MANIFOLD_CONTACT * stride;
+    for (int64_t i = 0; to->distance && i < n; i++) to->distance[row + i] = unit * from[3 * s + i];
+    for (int64_t i = 0; to->normal && i < n; i++) {
+      double x[3] = {from[4 * s + i], from[5 * s + i], from[6 * s + i]};
+      mat_vec(r->frame, x, to->normal + 3 * (row + i));
+    }
+    if (to->activity && n > 0) memcpy(to->activity + row, from + 7 * s, (size_t)n * sizeof *from);
+    row += n;
+    from += MANIFOLD_CONTACT * s;
   }
 }
-/* The other way for their cotangents. */
+/* The other way for their cotangents; what lies between groups stays 0. */
 static void read_bar(const run *a, const runner *r, int64_t pose) {
-  const abut_kernels *k = a->m->kernels;
-  int64_t row = pose * a->m->contacts, at = 0;
+  const abut_contacts *from = a->bar;
+  const double unit = a->m->unit;
+  double *to = r->wide;
+  int64_t row = pose * a->m->contacts;
+  memset(to, 0, (size_t)a->m->padded * MANIFOLD_CONTACT * sizeof *to);
   for (int g = 0; g < MANIFOLD_GROUPS; g++) {
-    int64_t n = a->m->group[g], stride = manifold_pad((int32_t)n);
-    for (int64_t i = 0; i < n; i++, row++) {
-      double x[8] = {0};
-      if (a->bar->point) mat_tvec(r->frame, a->bar->point + 3 * row, x);
-      for (int c = 0; c < 3; c++) x[c] *= a->m->unit;
-      if (a->bar->distance) x[3] = a->m->unit * a->bar->distance[row];
-      if (a->bar->normal) mat_tvec(r->frame, a->bar->normal + 3 * row, x + 4);
-      if (a->bar->activity) x[7] = a->bar->activity[row];
-      for (int f = 0; f < 8; f++) real_put(k, r->bar, at + f * stride + i, x[f]);
+    int64_t n = a->m->group[g], s = manifold_pad((int32_t)n);
+    for (int64_t i = 0; from->point && i < n; i++) {
+      double x[3];
+      mat_tvec(r->frame, from->point + 3 * (row + i), x);
+      for (int c = 0; c < 3; c++) to[c * s + i] = unit * x[c];
     }
-    at += MANIFOLD_CONTACT * stride;
+    for (int64_t i = 0; from->distance && i < n; i++) to[3 * s + i] = unit * from->distance[row + i];
+    for (int64_t i = 0; from->normal && i < n; i++) {
+      double x[3];
+      mat_tvec(r->frame, from->normal + 3 * (row + i), x);
+      for (int c = 0; c < 3; c++) to[(4 + c) * s + i] = x[c];
+    }
+    if (from->activity && n > 0) memcpy(to + 7 * s, from->activity + row, (size_t)n * sizeof *to);
+    row += n;
+    to += MANIFOLD_CONTACT * s;
   }
+  narrow(a->m->kernels, r->wide, a->m->padded * MANIFOLD_CONTACT, r->bar);
 }
 
 /* Cotangents of both poses from those of the relative one (frame 0, kernels' unit) and of the results as a

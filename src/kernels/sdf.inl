@@ -23,8 +23,15 @@ typedef struct sdf_value {
   vec3 normal;
 } sdf_value;
 
-/* Weights below this, and what weighs it, are left out: less than rounding. */
-#define SDF_NEGLIGIBLE K(ELEM_EPS * 0.01)
+/* Weights below this are 0, and primitives that cannot weigh more are not looked at; its -ln. In single
+ * precision 18 of them move a normal by 1e-7, as its rounding does. */
+#if ABUT_REAL == 64
+#define SDF_NEGLIGIBLE 2e-18
+#define SDF_MARGIN 40.8
+#else
+#define SDF_NEGLIGIBLE 1e-8f
+#define SDF_MARGIN 18.5f
+#endif
 
 static int doublings_of(double p) {
   for (int k = 1; k <= 5; k++)
@@ -438,7 +445,7 @@ FN int look_at(const sdf_view *s, const sdf_primitive *q, vec3 x, real most, rea
  * lane's bits depend on that choice. */
 KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_scratch w, int32_t *list) {
   const sdf_primitive *all = (const sdf_primitive *)s->primitives + first;
-  elem tau = K(s->tau), inv_tau = K(1 / s->tau), margin = tau * K(ABUT_REAL == 64 ? 45 : 26);
+  elem tau = K(s->tau), inv_tau = K(1 / s->tau), margin = tau * SDF_MARGIN;
   elem least = ELEM_HUGE;
   sdf_union u = {zero(), vec_zero()};
   real upper = splat(ELEM_HUGE), lowest = splat(ELEM_HUGE), sum = zero();
