@@ -114,8 +114,39 @@ typedef struct abut_edges_result {
   double alpha1, alpha2; /* closest points edge[0] + alpha (edge[1] - edge[0]) */
   double colliding;      /* whether the lines' closest points lie on both edges */
 } abut_edges_result;
+/* Fails with ABUT_ERROR_ARGUMENT where an edge has no length, a coordinate is not within 1e12, or a softness
+ * not within [1e-9, 1e6]. */
 ABUT_API abut_status abut_query_edges(int64_t count, const abut_edges_query *queries,
                                       abut_edges_result *results, int32_t dtype);
+typedef struct abut_edges_bars {
+  double edge1[2][3], edge2[2][3];
+} abut_edges_bars;
+/* Reverse pass: bars are the cotangents of ends (1/m) where bar has those of the results. */
+ABUT_API abut_status abut_query_edges_gradient(int64_t count, const abut_edges_query *queries,
+                                               const abut_edges_result *bar, abut_edges_bars *bars,
+                                               int32_t dtype);
+
+/* A point and a triangle: the closest point is drawn to the triangle's middle by w_reg, and does not depend
+ * on the order of the corners. */
+typedef struct abut_face_query {
+  double point[3], face[3][3]; /* corners (m), not all in one place; they may lie on one line */
+  int32_t relative;            /* w_reg and tau_min times the mean square of the three sides; else m^2 */
+  double w_reg, tau_clip, tau_min, tau_comp;
+} abut_face_query;
+typedef struct abut_face_result {
+  double beta1, beta2; /* closest point face[0] + beta1 (face[1] - face[0]) + beta2 (face[2] - face[0]) */
+  double colliding;    /* whether the plane's closest point lies in the triangle */
+} abut_face_result;
+/* Fails as abut_query_edges does, for a triangle of no size. */
+ABUT_API abut_status abut_query_face(int64_t count, const abut_face_query *queries, abut_face_result *results,
+                                     int32_t dtype);
+typedef struct abut_face_bars {
+  double point[3], face[3][3];
+} abut_face_bars;
+/* Reverse pass, as of edges. */
+ABUT_API abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queries,
+                                              const abut_face_result *bar, abut_face_bars *bars,
+                                              int32_t dtype);
 
 /* Signed distance (m), unit normal and the distance's gradient, which is not of length 1 away from the
  * surface, at count points (count x 3); outputs may be NULL. */
