@@ -103,6 +103,33 @@ ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64
                                             const abut_contacts *bar, abut_manifold_bars *bars,
                                             abut_contacts *contacts);
 
+/* ---------------------------------------------------------------------------------------- how many */
+
+/* Relative poses in which two surfaces touch. A point of either mesh is drawn, evenly by area, and where the
+ * two points meet surface 2 stands at first: in even samples with their triangles flat against each other,
+ * turned at random in that plane; in odd ones turned evenly over all rotations. From afar, along the
+ * triangle's normal or a random direction, it then moves in until the deepest point of either mesh's edges
+ * lies as deep in the other surface as was drawn from (0, depth]. Samples that pass by do not count. */
+typedef struct abut_manifold_sampling {
+  int64_t samples; /* 1 to 2^24 */
+  uint64_t seed;
+  double quantile;  /* share of the poses in which what is suggested is enough, 0 to 1 */
+  double threshold; /* contacts of more activity than this are needed, 1e-6 to 0.5 */
+  double depth;     /* m; 0: tau_pen */
+} abut_manifold_sampling;
+/* 256 samples, seed 0, quantile 0.99, threshold 0.1, depth tau_pen. */
+ABUT_API abut_manifold_sampling abut_default_manifold_sampling(void);
+/* How many vertices and edges of either surface, deepest first, hold every contact that would be active if
+ * all of them were looked at: by group the quantile over poses; 0 where contacts are never needed. For
+ * abut_manifold_options.vertices and edges; sides of which 0 are asked there are counted all the same, edges
+ * only where both are not 0. options, sampling NULL: defaults. The surfaces need triangles. Depends on
+ * neither threads nor time. Fails as abut_manifold_create does, and with ABUT_ERROR_ARGUMENT where the
+ * sampling is out of range, a surface has no triangles, or the surfaces meet in no pose. */
+ABUT_API abut_status abut_manifold_suggest(const abut_surface *surface1, const abut_surface *surface2,
+                                           const abut_manifold_options *options,
+                                           const abut_manifold_sampling *sampling,
+                                           abut_manifold_counts *counts);
+
 /* ---------------------------------------------------------------------------------------- single pieces */
 
 typedef struct abut_edges_query {
