@@ -103,6 +103,33 @@ ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64
                                             const abut_contacts *bar, abut_manifold_bars *bars,
                                             abut_contacts *contacts);
 
+/* ---------------------------------------------------------------------------------------- how many */
+
+/* Relative poses in which two surfaces touch. A point of either mesh is drawn, evenly by area, and where the
+ * two points meet surface 2 stands at first: in even samples with their triangles flat against each other,
+ * turned at random in that plane; in odd ones turned evenly over all rotations. From afar, along the
+ * triangle's normal or a random direction, it then moves in until the deepest point of either mesh's edges
+ * lies as deep in the other surface as was drawn from (0, depth]. Samples that pass by do not count. */
+typedef struct abut_manifold_sampling {
+  int64_t samples; /* 1 to 2^24 */
+  uint64_t seed;
+  double quantile;  /* share of the poses in which what is suggested is enough, 0 to 1 */
+  double threshold; /* contacts of more activity than this are needed, 1e-6 to 0.5 */
+  double depth;     /* m; 0: tau_pen */
+} abut_manifold_sampling;
+/* 256 samples, seed 0, quantile 0.99, threshold 0.1, depth tau_pen. */
+ABUT_API abut_manifold_sampling abut_default_manifold_sampling(void);
+/* How many vertices and edges of either surface, deepest first, hold every contact that would be active if
+ * all of them were looked at: by group the quantile over poses; 0 where contacts are never needed. For
+ * abut_manifold_options.vertices and edges; sides of which 0 are asked there are counted all the same, edges
+ * only where both are not 0. options, sampling NULL: defaults. The surfaces need triangles. Depends on
+ * neither threads nor time. Fails as abut_manifold_create does, and with ABUT_ERROR_ARGUMENT where the
+ * sampling is out of range, a surface has no triangles, or the surfaces meet in no pose. */
+ABUT_API abut_status abut_manifold_suggest(const abut_surface *surface1, const abut_surface *surface2,
+                                           const abut_manifold_options *options,
+                                           const abut_manifold_sampling *sampling,
+                                           abut_manifold_counts *counts);
+
 /* ---------------------------------------------------------------------------------------- single pieces */
 
 typedef struct abut_edges_query {
@@ -114,8 +141,39 @@ typedef struct abut_edges_result {
   double alpha1, alpha2; /* closest points edge[0] + alpha (edge[1] - edge[0]) */
   double colliding;      /* whether the lines' closest points lie on both edges */
 } abut_edges_result;
+/* Fails with ABUT_ERROR_ARGUMENT where an edge has no length, a coordinate is not within 1e12, or a softness
+ * not within [1e-9, 1e6]. */
 ABUT_API abut_status abut_query_edges(int64_t count, const abut_edges_query *queries,
                                       abut_edges_result *results, int32_t dtype);
+typedef struct abut_edges_bars {
+  double edge1[2][3], edge2[2][3];
+} abut_edges_bars;
+/* Reverse pass: bars are the cotangents of ends (1/m) where bar has those of the results. */
+ABUT_API abut_status abut_query_edges_gradient(int64_t count, const abut_edges_query *queries,
+                                               const abut_edges_result *bar, abut_edges_bars *bars,
+                                               int32_t dtype);
+
+/* A point and a triangle: the closest point is drawn to the triangle's middle by w_reg, and does not depend
+ * on the order of the corners. */
+typedef struct abut_face_query {
+  double point[3], face[3][3]; /* corners (m), not all in one place; they may lie on one line */
+  int32_t relative;            /* w_reg and tau_min times the mean square of the three sides; else m^2 */
+  double w_reg, tau_clip, tau_min, tau_comp;
+} abut_face_query;
+typedef struct abut_face_result {
+  double beta1, beta2; /* closest point face[0] + beta1 (face[1] - face[0]) + beta2 (face[2] - face[0]) */
+  double colliding;    /* whether the plane's closest point lies in the triangle */
+} abut_face_result;
+/* Fails as abut_query_edges does, for a triangle of no size. */
+ABUT_API abut_status abut_query_face(int64_t count, const abut_face_query *queries, abut_face_result *results,
+                                     int32_t dtype);
+typedef struct abut_face_bars {
+  double point[3], face[3][3];
+} abut_face_bars;
+/* Reverse pass, as of edges. */
+ABUT_API abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queries,
+                                              const abut_face_result *bar, abut_face_bars *bars,
+                                              int32_t dtype);
 
 /* Signed distance (m), unit normal and the distance's gradient, which is not of length 1 away from the
  * surface, at count points (count x 3); outputs may be NULL. */

@@ -139,7 +139,7 @@ static const command_spec commands[] = {
     {"gradient", COMMAND_GRADIENT, 1, 1, "SCENE", "time the reverse pass of a rollout, or check it"},
     {"optimise", COMMAND_OPTIMISE, 1, 1, "TASK.json", "gradient descent on controls and initial states"},
     {"fit", COMMAND_FIT, 1, 1, "MESH", "fit superquadrics to a mesh (.obj, .stl, or one in a scene)"},
-    {"query", COMMAND_QUERY, 1, 2, "plane|longrange|ee|sq|cp|manifold [FILE.json]",
+    {"query", COMMAND_QUERY, 1, 2, "plane|longrange|ee|vf|sq|cp|manifold [FILE.json]",
      "answer contact queries: a JSON array in, one out"},
     {"bench", COMMAND_BENCH, 0, 0, "", "measure, one `name value unit` a line"},
 };

@@ -22,9 +22,10 @@ typedef struct query_kind {
   const char *name;
   int (*answer)(const json_t *input, int dtype);
 } query_kind;
-static const query_kind kinds[] = {{"plane", query_plane_json},   {"longrange", query_longrange_json},
-                                   {"ee", query_edges_json},      {"sq", query_superquadric_json},
-                                   {"cp", query_polyhedron_json}, {"manifold", query_manifold_json}};
+static const query_kind kinds[] = {{"plane", query_plane_json},      {"longrange", query_longrange_json},
+                                   {"ee", query_edges_json},         {"vf", query_face_json},
+                                   {"sq", query_superquadric_json},  {"cp", query_polyhedron_json},
+                                   {"manifold", query_manifold_json}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static const query_kind *find_kind(const char *name) {
@@ -59,7 +60,8 @@ int cli_query(const cli_options *options) {
   char *text = NULL;
   size_t size = 0;
   int code = CLI_OK;
-  if (!find_kind(kind)) return cli_error("query %s: must be plane, longrange, ee, sq, cp or manifold", kind);
+  if (!find_kind(kind))
+    return cli_error("query %s: must be plane, longrange, ee, vf, sq, cp or manifold", kind);
   if (!path)
     code = read_input(&text, &size);
   else if (abut_file_read(path, &text, &size) != ABUT_OK)

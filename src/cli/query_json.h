@@ -14,6 +14,7 @@ int query_positive(size_t element, const char *key, const json_t *object, double
 int query_plane_json(const json_t *input, int dtype);
 int query_longrange_json(const json_t *input, int dtype);
 int query_edges_json(const json_t *input, int dtype);
+int query_face_json(const json_t *input, int dtype);
 int query_superquadric_json(const json_t *input, int dtype);
 int query_polyhedron_json(const json_t *input, int dtype);
 int query_manifold_json(const json_t *input, int dtype);

@@ -1,5 +1,5 @@
-/* query_manifold.c: closest points of edges, distances to superquadrics and polyhedra, and whole manifolds,
- * as JSON. */
+/* query_manifold.c: closest points of edges and of triangles, distances to superquadrics and polyhedra, and
+ * whole manifolds, as JSON. */
 #include "query.h"
 #ifdef ABUT_HAVE_JANSSON
 #include "abut/manifold.h"
@@ -64,26 +64,44 @@ static void print_start(json_writer *json) {
   emit_text(json, "status", "ok");
 }
 
-/* ------------------------------------------------------------------------------------------------ edges */
+/* ------------------------------------------------------------------------------------- closest points */
 
-static int read_edges(size_t i, const json_t *object, abut_edges_query *q) {
-  *q = (abut_edges_query){.w_reg = 0.01, .tau_clip = 0.02, .tau_min = 0.01, .tau_comp = 0.02, .relative = 1};
-  double *ends = NULL;
-  int code = CLI_OK;
-  for (int e = 0; code == CLI_OK && e < 2; e++) {
-    code = read_rows(i, e ? "e2" : "e1", object, 2, 3, &ends, NULL);
-    if (code == CLI_OK) memcpy(e ? q->edge2 : q->edge1, ends, sizeof q->edge1);
-    free(ends);
-    ends = NULL;
-  }
-  if (code == CLI_OK) code = read_flag(i, "relative", object, &q->relative);
-  if (code == CLI_OK) code = read_soft(i, "w_reg", object, &q->w_reg);
-  if (code == CLI_OK) code = read_soft(i, "tau_clip", object, &q->tau_clip);
-  if (code == CLI_OK) code = read_soft(i, "tau_min", object, &q->tau_min);
-  if (code == CLI_OK) code = read_soft(i, "tau_comp", object, &q->tau_comp);
+static int read_softness(size_t i, const json_t *object, int32_t *relative, double *w_reg, double *tau_clip,
+                         double *tau_min, double *tau_comp) {
+  *relative = 1;
+  *w_reg = *tau_min = 0.01;
+  *tau_clip = *tau_comp = 0.02;
+  int code = read_flag(i, "relative", object, relative);
+  if (code == CLI_OK) code = read_soft(i, "w_reg", object, w_reg);
+  if (code == CLI_OK) code = read_soft(i, "tau_clip", object, tau_clip);
+  if (code == CLI_OK) code = read_soft(i, "tau_min", object, tau_min);
+  if (code == CLI_OK) code = read_soft(i, "tau_comp", object, tau_comp);
   return code;
 }
+/* `rows` points into out. */
+static int read_points(size_t i, const char *key, const json_t *object, size_t rows, double *out) {
+  double *points = NULL;
+  int code = read_rows(i, key, object, rows, 3, &points, NULL);
+  if (code == CLI_OK) memcpy(out, points, 3 * rows * sizeof *out);
+  free(points);
+  return code;
+}
+static void print_witness(json_writer *json, const char *first, double x, const char *second, double y,
+                          double colliding) {
+  print_start(json);
+  emit_number(json, first, x);
+  emit_number(json, second, y);
+  emit_number(json, "colliding", colliding);
+  emit_close(json, '}');
+}
 
+static int read_edges(size_t i, const json_t *object, abut_edges_query *q) {
+  int code = read_points(i, "e1", object, 2, q->edge1[0]);
+  if (code == CLI_OK) code = read_points(i, "e2", object, 2, q->edge2[0]);
+  return code == CLI_OK
+             ? read_softness(i, object, &q->relative, &q->w_reg, &q->tau_clip, &q->tau_min, &q->tau_comp)
+             : code;
+}
 int query_edges_json(const json_t *input, int dtype) {
   size_t n = json_array_size(input);
   abut_edges_query *queries = calloc(n + 1, sizeof *queries);
@@ -95,13 +113,34 @@ int query_edges_json(const json_t *input, int dtype) {
     code = cli_library_error();
   if (code == CLI_OK) {
     json_writer json = list_open(stdout);
-    for (size_t i = 0; i < n; i++) {
-      print_start(&json);
-      emit_number(&json, "alpha1", results[i].alpha1);
-      emit_number(&json, "alpha2", results[i].alpha2);
-      emit_number(&json, "colliding", results[i].colliding);
-      emit_close(&json, '}');
-    }
+    for (size_t i = 0; i < n; i++)
+      print_witness(&json, "alpha1", results[i].alpha1, "alpha2", results[i].alpha2, results[i].colliding);
+    list_close(&json);
+  }
+  free(queries);
+  free(results);
+  return code;
+}
+
+static int read_face(size_t i, const json_t *object, abut_face_query *q) {
+  int code = read_numbers(i, "v", object, 3, q->point);
+  if (code == CLI_OK) code = read_points(i, "f", object, 3, q->face[0]);
+  return code == CLI_OK
+             ? read_softness(i, object, &q->relative, &q->w_reg, &q->tau_clip, &q->tau_min, &q->tau_comp)
+             : code;
+}
+int query_face_json(const json_t *input, int dtype) {
+  size_t n = json_array_size(input);
+  abut_face_query *queries = calloc(n + 1, sizeof *queries);
+  abut_face_result *results = calloc(n + 1, sizeof *results);
+  int code = queries && results ? CLI_OK : cli_error("query: out of memory");
+  for (size_t i = 0; code == CLI_OK && i < n; i++) code = read_face(i, json_array_get(input, i), &queries[i]);
+  if (code == CLI_OK && abut_query_face((int64_t)n, queries, results, dtype) != ABUT_OK)
+    code = cli_library_error();
+  if (code == CLI_OK) {
+    json_writer json = list_open(stdout);
+    for (size_t i = 0; i < n; i++)
+      print_witness(&json, "beta1", results[i].beta1, "beta2", results[i].beta2, results[i].colliding);
     list_close(&json);
   }
   free(queries);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include "kernels.inl"
 #include "manifold.inl"
+#include "faces.inl"
 #include "bench.inl"
 
 #define NAME_(isa, bits) abut_kernels_##isa##_f##bits
@@ -22,6 +23,6 @@ const abut_kernels NAME(ABUT_ISA, ABUT_REAL) = {
     query_plane,
     query_longrange,
     {sizeof(sdf_primitive), sdf_prepare, manifold_scratch, manifold_contacts, manifold_contacts_vjp,
-     query_edges, query_distance},
+     query_edges, query_face, query_distance},
     bench_plane,
 };

@@ -1,6 +1,6 @@
-/* edges.inl: where two edges come closest, and where a point comes closest to a triangle: small quadratic
- * programs over a box, solved by looking at every active set at once, all comparisons soft (Beker et al.,
- * section IV-D and supplement III; docs/manifold.md says what differs from print). */
+/* edges.inl: where two edges come closest: a small quadratic program over a box, solved by looking at every
+ * active set at once, all comparisons soft (Beker et al., section IV-D and supplement III; docs/manifold.md
+ * says what differs from print). */
 #include "manifold.h"
 #include "special.h"
 #include "vector.h"
@@ -204,13 +204,18 @@ FN void edges_closest_vjp(const edge_soft *soft, vec3 r, vec3 t1, vec3 t2, edges
   *gt2 = add(add(cross(g12, t1), cross(gr2, r)), axpy(K(2) * gb, t2, axpy(gd, t1, scale(gf, r))));
 }
 
-KERNEL void query_edges(edges_block *q) {
+KERNEL void query_edges(witness_block *q) {
   edge_soft soft = edge_soft_of(&q->soft);
-  const real *r = (const real *)q->r, *t1 = (const real *)q->t1, *t2 = (const real *)q->t2;
-  for (int i = 0; i < q->packs; i++) {
-    edges_witness w = edges_closest(&soft, get_vec(r + 3 * i), get_vec(t1 + 3 * i), get_vec(t2 + 3 * i));
-    ((real *)q->alpha1)[i] = w.alpha1;
-    ((real *)q->alpha2)[i] = w.alpha2;
-    ((real *)q->colliding)[i] = w.colliding;
+  vec3 r = get_vec(q->r), t1 = get_vec(q->t1), t2 = get_vec(q->t2), gr, gt1, gt2;
+  if (!q->bar) {
+    edges_witness w = edges_closest(&soft, r, t1, t2);
+    put_vec(q->out, vec(w.alpha1, w.alpha2, w.colliding));
+    return;
   }
+  vec3 bar = get_vec(q->bar);
+  edges_witness g = {bar.x, bar.y, bar.z};
+  edges_closest_vjp(&soft, r, t1, t2, g, &gr, &gt1, &gt2);
+  put_vec(q->gr, gr);
+  put_vec(q->gt1, gt1);
+  put_vec(q->gt2, gt2);
 }

@@ -33,12 +33,13 @@ typedef struct edge_softness {
 } edge_softness;
 
 /* Single queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
-typedef struct edges_block {
+typedef struct witness_block { /* two edges, or a point and a triangle */
   edge_softness soft;
-  int32_t packs;           /* of LANES: arrays are [packs][..][LANES] */
   const void *r, *t1, *t2; /* [3] each */
-  void *alpha1, *alpha2, *colliding;
-} edges_block;
+  void *out;               /* [3]: the witness; written if there is no bar */
+  const void *bar;         /* [3]: its cotangents, or NULL */
+  void *gr, *gt1, *gt2;    /* [3] each: then those of r, t1, t2 */
+} witness_block;
 typedef struct distance_block {
   const sdf_view *surface;
   const void *x;                 /* [3] */
@@ -96,7 +97,8 @@ typedef struct manifold_kernels {
   int64_t (*scratch)(const manifold_params *);
   void (*contacts)(const manifold_params *, manifold_job *);
   void (*contacts_vjp)(const manifold_params *, manifold_job *); /* after contacts, on the same scratch */
-  void (*query_edges)(edges_block *);
+  void (*query_edges)(witness_block *);
+  void (*query_face)(witness_block *);
   void (*query_distance)(distance_block *);
 } manifold_kernels;
 

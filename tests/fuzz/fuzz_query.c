@@ -4,7 +4,7 @@
 #include "abut/abut.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  static const char *const kinds[] = {"plane", "longrange", "ee", "sq", "cp", "manifold"};
+  static const char *const kinds[] = {"plane", "longrange", "ee", "vf", "sq", "cp", "manifold"};
   for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
     query_text(kinds[i], "fuzz.json", (const char *)data, size, ABUT_F64);
   return 0;
