@@ -249,6 +249,32 @@ TEST(degenerate_triangles_are_segments) {
   CHECK_NEAR(x[0], 0.3, 1e-4); /* as sharp as above */
 }
 
+/* Queries share lanes where their softness is the same; nobody must notice. */
+TEST(batches_change_no_bit) {
+  enum { COUNT = 700 };
+  static abut_face_query queries[COUNT];
+  static abut_face_result all[COUNT], bar[COUNT];
+  static abut_face_bars bars[COUNT];
+  for (int i = 0; i < COUNT; i++) {
+    queries[i] = random_face();
+    bar[i] = (abut_face_result){uniform(-1, 1), uniform(-1, 1), uniform(-1, 1)};
+    if (i > 500) queries[i].relative = i % 2; /* 500 in one batch, then some of one or two */
+    if (i > 600 && i % 5 == 0) queries[i].tau_min = 0.1;
+    if (i % 7 == 0)
+      for (int k = 0; k < 9; k++) queries[i].face[k / 3][k % 3] *= 100; /* another unit */
+  }
+  for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
+    CHECK_STATUS(abut_query_face(COUNT, queries, all, dtype), ABUT_OK);
+    CHECK_STATUS(abut_query_face_gradient(COUNT, queries, bar, bars, dtype), ABUT_OK);
+    for (int i = 0; i < COUNT; i++) {
+      abut_face_result one = closest(&queries[i], dtype);
+      abut_face_bars one_bars;
+      CHECK_STATUS(abut_query_face_gradient(1, &queries[i], &bar[i], &one_bars, dtype), ABUT_OK);
+      CHECK(!memcmp(&one, &all[i], sizeof one) && !memcmp(&one_bars, &bars[i], sizeof one_bars));
+    }
+  }
+}
+
 TEST(bad_queries_are_refused) {
   abut_face_query good = random_face(), q;
   abut_face_result r;

@@ -20,7 +20,7 @@ static char *aligned(int64_t n, const abut_kernels *k) {
 
 typedef struct edge_sweep {
   const abut_kernels *kernels;
-  edges_block block;
+  witness_block block;
 } edge_sweep;
 static void run_edges(void *context) {
   edge_sweep *s = context;
@@ -38,9 +38,7 @@ double abut_bench_edges(int dtype) {
   s.block.r = memory;
   s.block.t1 = memory + 3 * bytes;
   s.block.t2 = memory + 6 * bytes;
-  s.block.alpha1 = memory + 9 * bytes;
-  s.block.alpha2 = memory + 10 * bytes;
-  s.block.colliding = memory + 11 * bytes;
+  s.block.out = memory + 9 * bytes;
   double seconds = bench_seconds(run_edges, &s);
   free(memory);
   return 1e9 * seconds / ((double)EDGE_SWEEPS * (double)n);

@@ -5,6 +5,7 @@
 #include "surface_view.h"
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const abut_kernels *kernels_for(int32_t dtype) {
   return dtype == ABUT_F64 || dtype == ABUT_F32 ? abut_kernels_find(dtype, NULL) : NULL;
@@ -42,7 +43,8 @@ static abut_status check_witness(int64_t i, witness *q) {
 }
 static double square_of(const double t[3]) { return t[0] * t[0] + t[1] * t[1] + t[2] * t[2]; }
 
-static abut_status edges_witness(int64_t i, const abut_edges_query *q, witness *w) {
+static abut_status edges_witness(int64_t i, const void *queries, witness *w) {
+  const abut_edges_query *q = (const abut_edges_query *)queries + i;
   ABUT_TRY(check_numbers(i, "e1", q->edge1[0], 6));
   ABUT_TRY(check_numbers(i, "e2", q->edge2[0], 6));
   *w = (witness){.relative = q->relative, .soft = {q->w_reg, q->tau_clip, q->tau_min, q->tau_comp}};
@@ -55,7 +57,8 @@ static abut_status edges_witness(int64_t i, const abut_edges_query *q, witness *
   if (!(square_of(w->t2) > 0)) BAD("%lld: e2 has no length", (long long)i);
   return check_witness(i, w);
 }
-static abut_status face_witness(int64_t i, const abut_face_query *q, witness *w) {
+static abut_status face_witness(int64_t i, const void *queries, witness *w) {
+  const abut_face_query *q = (const abut_face_query *)queries + i;
   ABUT_TRY(check_numbers(i, "v", q->point, 3));
   ABUT_TRY(check_numbers(i, "f", q->face[0], 9));
   *w = (witness){.relative = q->relative, .soft = {q->w_reg, q->tau_clip, q->tau_min, q->tau_comp}};
@@ -69,36 +72,118 @@ static abut_status face_witness(int64_t i, const abut_face_query *q, witness *w)
 }
 #undef BAD
 
-static void put_lanes(const abut_kernels *k, void *to, const double x[3], double factor) {
-  for (int c = 0; c < 3; c++)
-    for (int l = 0; l < k->lanes; l++) real_put(k, to, c * k->lanes + l, factor * x[c]);
+enum { PACKS = 16, WIDEST = 16, QUEUE = PACKS * WIDEST };
+
+/* Queries of the same softness that wait for the lanes of one call. */
+typedef struct witness_queue {
+  const abut_kernels *kernels;
+  void (*kernel)(witness_block *);
+  int32_t num;
+  witness same; /* softness of all */
+  double unit[QUEUE];
+  _Alignas(64) double memory[8][3 * QUEUE]; /* r, t1, t2, out, bar, gr, gt1, gt2: [packs][3][lanes] */
+} witness_queue;
+
+static int64_t number_of(const witness_queue *q, int32_t i, int c) {
+  return (int64_t)(i / q->kernels->lanes * 3 + c) * q->kernels->lanes + i % q->kernels->lanes;
 }
-/* Runs a kernel that gives out, or with a bar the cotangents g of r, t1, t2. Softness differs from query to
- * query: all lanes do the same. */
-static void run_witness(const abut_kernels *k, void (*kernel)(witness_block *), const witness *q,
-                        const double bar[3], double out[3], double g[3][3]) {
-  _Alignas(64) double memory[8][3 * 16];
-  double square = q->relative ? 1 : q->unit * q->unit;
+static void put_query(witness_queue *q, int32_t i, int array, const double x[3], double factor) {
+  for (int c = 0; c < 3; c++) real_put(q->kernels, q->memory[array], number_of(q, i, c), factor * x[c]);
+}
+static void get_answer(const witness_queue *q, int32_t i, int array, double factor, double x[3]) {
+  for (int c = 0; c < 3; c++) x[c] = factor * real_get(q->kernels, q->memory[array], number_of(q, i, c));
+}
+/* Absolute softness is in squares of the unit, so that units must agree, too. */
+static int may_join(const witness_queue *q, const witness *w) {
+  if (q->num == 0) return 1;
+  return q->num < PACKS * q->kernels->lanes && w->relative == q->same.relative &&
+         (w->relative || w->unit == q->same.unit) && !memcmp(w->soft, q->same.soft, sizeof w->soft);
+}
+static void join(witness_queue *q, const witness *w, const double bar[3]) {
+  int32_t i = q->num++;
+  if (i == 0) q->same = *w;
+  q->unit[i] = w->unit;
+  put_query(q, i, 0, w->r, 1 / w->unit);
+  put_query(q, i, 1, w->t1, 1 / w->unit);
+  put_query(q, i, 2, w->t2, 1 / w->unit);
+  if (bar) put_query(q, i, 4, bar, 1);
+}
+/* Answers those that wait; lanes left over repeat the last. */
+static void answer(witness_queue *q, int gradient) {
+  const witness *w = &q->same;
+  const int32_t lanes = q->kernels->lanes;
+  double square = w->relative ? 1 : w->unit * w->unit;
+  for (int32_t i = q->num; i % lanes != 0; i++)
+    for (int array = 0; array < 5; array++) {
+      double x[3];
+      get_answer(q, q->num - 1, array, 1, x);
+      put_query(q, i, array, x, 1);
+    }
   witness_block block = {
-      .soft = {q->soft[0] / square, q->soft[1], q->soft[2] / square, q->soft[3], q->relative},
-      .r = memory[0],
-      .t1 = memory[1],
-      .t2 = memory[2],
-      .out = memory[3],
-      .bar = bar ? memory[4] : NULL,
-      .gr = memory[5],
-      .gt1 = memory[6],
-      .gt2 = memory[7]};
-  put_lanes(k, memory[0], q->r, 1 / q->unit);
-  put_lanes(k, memory[1], q->t1, 1 / q->unit);
-  put_lanes(k, memory[2], q->t2, 1 / q->unit);
-  if (bar) put_lanes(k, memory[4], bar, 1);
-  kernel(&block);
-  for (int c = 0; c < 3; c++) {
-    if (out) out[c] = real_get(k, memory[3], c * k->lanes);
-    for (int i = 0; g && i < 3; i++) g[i][c] = real_get(k, memory[5 + i], c * k->lanes) / q->unit;
+      .soft = {w->soft[0] / square, w->soft[1], w->soft[2] / square, w->soft[3], w->relative},
+      .packs = (q->num + lanes - 1) / lanes,
+      .r = q->memory[0],
+      .t1 = q->memory[1],
+      .t2 = q->memory[2],
+      .out = q->memory[3],
+      .bar = gradient ? q->memory[4] : NULL,
+      .gr = q->memory[5],
+      .gt1 = q->memory[6],
+      .gt2 = q->memory[7]};
+  q->kernel(&block);
+}
+
+/* What the four functions below differ in. Results and their cotangents are three numbers each. */
+typedef struct witness_kind {
+  abut_status (*read)(int64_t i, const void *queries, witness *w);
+  void (*write)(int64_t i, double g[3][3], void *bars); /* from cotangents of r, t1, t2 */
+} witness_kind;
+
+static void take_answers(const witness_queue *q, const witness_kind *kind, int64_t first, double *results,
+                         void *bars) {
+  for (int32_t i = 0; i < q->num; i++) {
+    double g[3][3];
+    if (results) get_answer(q, i, 3, 1, results + 3 * (first + i));
+    for (int k = 0; bars && k < 3; k++) get_answer(q, i, 5 + k, 1 / q->unit[i], g[k]);
+    if (bars) kind->write(first + i, g, bars);
   }
 }
+static abut_status run_witnesses(const abut_kernels *k, void (*kernel)(witness_block *),
+                                 const witness_kind *kind, int64_t count, const void *queries,
+                                 double *results, const double *bar, void *bars) {
+  witness_queue q = {.kernels = k, .kernel = kernel};
+  for (int64_t i = 0; i <= count; i++) {
+    witness w;
+    if (i < count) ABUT_TRY(kind->read(i, queries, &w));
+    if (q.num > 0 && (i == count || !may_join(&q, &w))) {
+      answer(&q, bar != NULL);
+      take_answers(&q, kind, i - q.num, results, bars);
+      q.num = 0;
+    }
+    if (i < count) join(&q, &w, bar ? bar + 3 * i : NULL);
+  }
+  return ABUT_OK;
+}
+
+static void write_edges(int64_t i, double g[3][3], void *bars) {
+  abut_edges_bars *to = (abut_edges_bars *)bars + i;
+  for (int c = 0; c < 3; c++) {
+    to->edge1[0][c] = g[0][c] - g[1][c];
+    to->edge1[1][c] = g[1][c];
+    to->edge2[0][c] = -g[0][c] - g[2][c];
+    to->edge2[1][c] = g[2][c];
+  }
+}
+static void write_face(int64_t i, double g[3][3], void *bars) {
+  abut_face_bars *to = (abut_face_bars *)bars + i;
+  for (int c = 0; c < 3; c++) {
+    to->point[c] = -g[0][c];
+    to->face[0][c] = g[0][c] - g[1][c] - g[2][c];
+    to->face[1][c] = g[1][c];
+    to->face[2][c] = g[2][c];
+  }
+}
+static const witness_kind edges = {edges_witness, write_edges}, face = {face_witness, write_face};
 
 static abut_status check_call(int64_t count, const void *queries, int32_t dtype) {
   ABUT_REQUIRE(count <= 0 || queries, "queries");
@@ -109,74 +194,34 @@ static abut_status check_call(int64_t count, const void *queries, int32_t dtype)
 
 abut_status abut_query_edges(int64_t count, const abut_edges_query *queries, abut_edges_result *results,
                              int32_t dtype) {
-  witness w;
-  double out[3];
   ABUT_TRY(check_call(count, queries, dtype));
   ABUT_REQUIRE(count == 0 || results, "results");
   const abut_kernels *k = kernels_for(dtype);
-  for (int64_t i = 0; i < count; i++) {
-    ABUT_TRY(edges_witness(i, &queries[i], &w));
-    run_witness(k, k->manifold.query_edges, &w, NULL, out, NULL);
-    results[i] = (abut_edges_result){out[0], out[1], out[2]};
-  }
-  return ABUT_OK;
+  return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_edges_gradient(int64_t count, const abut_edges_query *queries,
                                       const abut_edges_result *bar, abut_edges_bars *bars, int32_t dtype) {
-  witness w;
-  double g[3][3];
   ABUT_TRY(check_call(count, queries, dtype));
   ABUT_REQUIRE(count == 0 || bar, "bar");
   ABUT_REQUIRE(count == 0 || bars, "bars");
   const abut_kernels *k = kernels_for(dtype);
-  for (int64_t i = 0; i < count; i++) {
-    double from[3] = {bar[i].alpha1, bar[i].alpha2, bar[i].colliding};
-    ABUT_TRY(edges_witness(i, &queries[i], &w));
-    run_witness(k, k->manifold.query_edges, &w, from, NULL, g);
-    for (int c = 0; c < 3; c++) {
-      bars[i].edge1[0][c] = g[0][c] - g[1][c];
-      bars[i].edge1[1][c] = g[1][c];
-      bars[i].edge2[0][c] = -g[0][c] - g[2][c];
-      bars[i].edge2[1][c] = g[2][c];
-    }
-  }
-  return ABUT_OK;
+  return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, NULL, (const double *)bar, bars);
 }
 
 abut_status abut_query_face(int64_t count, const abut_face_query *queries, abut_face_result *results,
                             int32_t dtype) {
-  witness w;
-  double out[3];
   ABUT_TRY(check_call(count, queries, dtype));
   ABUT_REQUIRE(count == 0 || results, "results");
   const abut_kernels *k = kernels_for(dtype);
-  for (int64_t i = 0; i < count; i++) {
-    ABUT_TRY(face_witness(i, &queries[i], &w));
-    run_witness(k, k->manifold.query_face, &w, NULL, out, NULL);
-    results[i] = (abut_face_result){out[0], out[1], out[2]};
-  }
-  return ABUT_OK;
+  return run_witnesses(k, k->manifold.query_face, &face, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queries,
                                      const abut_face_result *bar, abut_face_bars *bars, int32_t dtype) {
-  witness w;
-  double g[3][3];
   ABUT_TRY(check_call(count, queries, dtype));
   ABUT_REQUIRE(count == 0 || bar, "bar");
   ABUT_REQUIRE(count == 0 || bars, "bars");
   const abut_kernels *k = kernels_for(dtype);
-  for (int64_t i = 0; i < count; i++) {
-    double from[3] = {bar[i].beta1, bar[i].beta2, bar[i].colliding};
-    ABUT_TRY(face_witness(i, &queries[i], &w));
-    run_witness(k, k->manifold.query_face, &w, from, NULL, g);
-    for (int c = 0; c < 3; c++) {
-      bars[i].point[c] = -g[0][c];
-      bars[i].face[0][c] = g[0][c] - g[1][c] - g[2][c];
-      bars[i].face[1][c] = g[1][c];
-      bars[i].face[2][c] = g[2][c];
-    }
-  }
-  return ABUT_OK;
+  return run_witnesses(k, k->manifold.query_face, &face, count, queries, NULL, (const double *)bar, bars);
 }
 
 /* ------------------------------------------------------------------------------------------- distances */

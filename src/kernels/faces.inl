@@ -147,16 +147,19 @@ FN void face_closest_vjp(const edge_soft *soft, vec3 r, vec3 t1, vec3 t2, face_w
 
 KERNEL void query_face(witness_block *q) {
   edge_soft soft = edge_soft_of(&q->soft);
-  vec3 r = get_vec(q->r), t1 = get_vec(q->t1), t2 = get_vec(q->t2), gr, gt1, gt2;
-  if (!q->bar) {
-    face_witness w = face_closest(&soft, r, t1, t2);
-    put_vec(q->out, vec(w.beta1, w.beta2, w.colliding));
-    return;
+  for (int i = 0; i < 3 * q->packs; i += 3) {
+    vec3 r = get_vec((const real *)q->r + i), t1 = get_vec((const real *)q->t1 + i),
+         t2 = get_vec((const real *)q->t2 + i), gr, gt1, gt2;
+    if (!q->bar) {
+      face_witness w = face_closest(&soft, r, t1, t2);
+      put_vec((real *)q->out + i, vec(w.beta1, w.beta2, w.colliding));
+      continue;
+    }
+    vec3 bar = get_vec((const real *)q->bar + i);
+    face_witness g = {bar.x, bar.y, bar.z};
+    face_closest_vjp(&soft, r, t1, t2, g, &gr, &gt1, &gt2);
+    put_vec((real *)q->gr + i, gr);
+    put_vec((real *)q->gt1 + i, gt1);
+    put_vec((real *)q->gt2 + i, gt2);
   }
-  vec3 bar = get_vec(q->bar);
-  face_witness g = {bar.x, bar.y, bar.z};
-  face_closest_vjp(&soft, r, t1, t2, g, &gr, &gt1, &gt2);
-  put_vec(q->gr, gr);
-  put_vec(q->gt1, gt1);
-  put_vec(q->gt2, gt2);
 }

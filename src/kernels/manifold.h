@@ -35,10 +35,11 @@ typedef struct edge_softness {
 /* Single queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
 typedef struct witness_block { /* two edges, or a point and a triangle */
   edge_softness soft;
-  const void *r, *t1, *t2; /* [3] each */
-  void *out;               /* [3]: the witness; written if there is no bar */
-  const void *bar;         /* [3]: its cotangents, or NULL */
-  void *gr, *gt1, *gt2;    /* [3] each: then those of r, t1, t2 */
+  int32_t packs; /* of LANES: arrays are [packs][3][LANES] */
+  const void *r, *t1, *t2;
+  void *out;            /* the witness; written if there is no bar */
+  const void *bar;      /* its cotangents, or NULL */
+  void *gr, *gt1, *gt2; /* then those of r, t1, t2 */
 } witness_block;
 typedef struct distance_block {
   const sdf_view *surface;
