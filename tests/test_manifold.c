@@ -213,6 +213,24 @@ typedef struct gradient {
   double poses[12], vertices[2][3 * VERTICES], primitives[2][11 * MOST_PRIMITIVES];
 } gradient;
 
+/* Forward mode is the reverse pass's transpose: cotangents times the Jacobian are the poses' cotangents. Both
+ * are sums of some thousand terms, in different orders: 1e-11. */
+static void check_transpose(const abut_manifold *m, int64_t n, const double poses[14],
+                            const abut_contacts *bar, const double reverse[12]) {
+  double *memory = calloc((size_t)(8 * n * 12), sizeof *memory), sum[12] = {0}, largest = 1e-3;
+  abut_contacts jacobian = {memory, memory + 36 * n, memory + 48 * n, memory + 84 * n};
+  CHECK_STATUS(abut_manifold_jacobian(m, 1, poses, &jacobian, NULL), ABUT_OK);
+  for (int64_t i = 0; i < 8 * n; i++) /* bar's members lie in the same order */
+    for (int k = 0; k < 12; k++) sum[k] += bar->point[i] * memory[12 * i + k];
+  for (int k = 0; k < 12; k++) largest = fmax(largest, fabs(reverse[k]));
+  for (int k = 0; k < 12; k++) {
+    if (!(fabs(sum[k] - reverse[k]) <= 1e-11 * largest))
+      printf("  coordinate %d: forward %.15g, reverse %.15g\n", k, sum[k], reverse[k]);
+    CHECK(fabs(sum[k] - reverse[k]) <= 1e-11 * largest);
+  }
+  free(memory);
+}
+
 /* Largest error of the reverse pass against differences, over the largest entry of its group. */
 static double check_gradient(const shape h[2], const abut_manifold_options *o, const double poses[14],
                              int all) {
@@ -226,6 +244,7 @@ static double check_gradient(const shape h[2], const abut_manifold_options *o, c
   memset(&g, 0, sizeof g);
   abut_manifold_bars bars = {g.poses, {g.vertices[0], g.vertices[1]}, {g.primitives[0], g.primitives[1]}};
   CHECK_STATUS(abut_manifold_gradient(m, 1, poses, &bar, &bars, NULL), ABUT_OK);
+  check_transpose(m, counts.contacts, poses, &bar, g.poses);
   double worst = 0, largest[3] = {1e-3, 1e-3, 1e-3};
   const double *flat = g.poses;
   int first[4] = {0, 12, 12 + 6 * VERTICES, 12 + 6 * VERTICES + 22 * MOST_PRIMITIVES};
@@ -573,8 +592,9 @@ static int all_finite(const double *x, int64_t n) {
 TEST(nothing_is_ever_nan) {
   static const double exponents[][2] = {{1, 1},     {0.1, 0.1}, {1e-3, 1e-3}, {2, 2},     {1.5, 0.5},
                                         {0.5, 1.5}, {2, 0.01},  {0.01, 2},    {0.125, 1}, {1.999, 1.001}};
-  static const double offsets[][3] = {{0, 0, 0},        {2, 0, 0}, {0, 0, 2}, {1, 1, 0},      {1e-12, 0, 0},
-                                      {1e9, -1e9, 1e9}, {0, 2, 0}, {2, 2, 2}, {1e-300, 0, 0}, {0.5, 0, 0}};
+  static const double offsets[][3] = {{0, 0, 0},      {2, 0, 0},           {0, 0, 2}, {1, 1, 0},
+                                      {1e-12, 0, 0},  {1e12, -1e12, 1e12}, {0, 2, 0}, {2, 2, 2},
+                                      {1e-300, 0, 0}, {0.5, 0, 0}};
   for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++)
     for (size_t at = 0; at < sizeof offsets / sizeof *offsets; at++)
       for (int kind = 0; kind < 8; kind++) {
@@ -605,6 +625,12 @@ TEST(nothing_is_ever_nan) {
         double grad[12], vertices[24], primitives[11];
         abut_manifold_bars bars = {grad, {vertices, NULL}, {NULL, primitives}};
         CHECK_STATUS(abut_manifold_gradient(m, 1, poses, &bar, &bars, &c), ABUT_OK);
+        double *memory = calloc((size_t)(96 * counts.contacts), sizeof *memory);
+        abut_contacts jacobian = {memory, memory + 36 * counts.contacts, memory + 48 * counts.contacts,
+                                  memory + 84 * counts.contacts};
+        CHECK_STATUS(abut_manifold_jacobian(m, 1, poses, &jacobian, NULL), ABUT_OK);
+        CHECK(all_finite(memory, 96 * counts.contacts));
+        free(memory);
         int finite = all_finite(c.point, 8 * counts.contacts),
             bars_finite = all_finite(grad, 12) && all_finite(vertices, 24) && all_finite(primitives, 11);
         if (!finite || !bars_finite)
@@ -670,6 +696,10 @@ TEST(bad_input_is_refused) {
   CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_ERROR_ARGUMENT);
   poses[10] = 1;
   CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_OK);
+  CHECK_STATUS(abut_manifold_jacobian(m, 1, poses, NULL, &none), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(abut_manifold_jacobian(m, 0, NULL, &none, NULL), ABUT_OK);
+  poses[7] = 1e300;
+  CHECK_STATUS(abut_manifold_jacobian(m, 1, poses, &none, NULL), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_manifold_contacts(m, 0, NULL, &none), ABUT_OK);
   CHECK_STATUS(abut_manifold_contacts(m, -1, poses, &none), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_manifold_contacts(NULL, 1, poses, &none), ABUT_ERROR_ARGUMENT);

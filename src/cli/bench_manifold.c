@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* The paper's pair: 610 vertices against the other's distance, 18 x 18 pairs of edges with two contacts. */
-enum { PRIMITIVES = 18, VERTICES = 305, EDGES = 18, POSES = 1024, RUNS = 5 };
+enum { PRIMITIVES = 18, VERTICES = 305, EDGES = 18, POSES = 1024, JACOBIANS = 128, RUNS = 5 };
 
 /* ------------------------------------------------------------------------------------------- surface */
 
@@ -96,7 +96,7 @@ static void make_poses(double diagonal, double *poses) {
 }
 
 typedef struct pair_cost {
-  double forward, gradient, jacobian; /* s for POSES pairs; gradient: with its forward pass */
+  double forward, gradient, jacobian; /* s for POSES pairs; the latter two with their forward pass */
   double active;                      /* contacts of a pair with an activity above 1e-3 */
 } pair_cost;
 
@@ -105,8 +105,8 @@ typedef struct pairs {
   abut_manifold *manifold;
   const double *poses;
   abut_manifold_counts counts;
-  double *memory, *bar_memory, *pose_bars;
-  abut_contacts contacts, bar;
+  double *memory, *bar_memory, *pose_bars, *jacobian_memory;
+  abut_contacts contacts, bar, jacobian; /* jacobian: of JACOBIANS pairs of poses */
 } pairs;
 
 static abut_contacts contacts_in(double *memory, int64_t n) {
@@ -117,6 +117,7 @@ static void close_pairs(pairs *p) {
   free(p->memory);
   free(p->bar_memory);
   free(p->pose_bars);
+  free(p->jacobian_memory);
 }
 static int open_pairs(const abut_surface *surface, const abut_manifold_options *options, const double *poses,
                       pairs *p) {
@@ -128,11 +129,13 @@ static int open_pairs(const abut_surface *surface, const abut_manifold_options *
   p->memory = calloc((size_t)(8 * n), sizeof *p->memory);
   p->bar_memory = malloc((size_t)(8 * n) * sizeof *p->bar_memory);
   p->pose_bars = malloc(POSES * 12 * sizeof *p->pose_bars);
-  if (!p->memory || !p->bar_memory || !p->pose_bars)
+  p->jacobian_memory = calloc((size_t)(96 * JACOBIANS * p->counts.contacts), sizeof *p->jacobian_memory);
+  if (!p->memory || !p->bar_memory || !p->pose_bars || !p->jacobian_memory)
     return cli_error("no memory for %lld contacts", (long long)n);
   for (int64_t i = 0; i < 8 * n; i++) p->bar_memory[i] = 1;
   p->contacts = contacts_in(p->memory, n);
   p->bar = contacts_in(p->bar_memory, n);
+  p->jacobian = contacts_in(p->jacobian_memory, 12 * JACOBIANS * p->counts.contacts);
   return CLI_OK;
 }
 
@@ -149,7 +152,7 @@ static double median(double times[RUNS]) {
 static int time_pairs(const abut_surface *surface, const abut_manifold_options *options, const double *poses,
                       pair_cost *cost) {
   pairs p;
-  double forward[RUNS], gradient[RUNS];
+  double forward[RUNS], gradient[RUNS], jacobian[RUNS];
   int code = open_pairs(surface, options, poses, &p);
   abut_manifold_bars bars = {.poses = p.pose_bars};
   for (int run = -1; code == CLI_OK && run < RUNS; run++) { /* the first is not timed */
@@ -158,15 +161,18 @@ static int time_pairs(const abut_surface *surface, const abut_manifold_options *
     double middle = cli_now();
     if (status == ABUT_OK)
       status = abut_manifold_gradient(p.manifold, POSES, poses, &p.bar, &bars, &p.contacts);
+    double end = cli_now();
+    if (status == ABUT_OK) status = abut_manifold_jacobian(p.manifold, JACOBIANS, poses, &p.jacobian, NULL);
     if (status != ABUT_OK) code = cli_library_error();
     if (run < 0) continue;
     forward[run] = middle - start;
-    gradient[run] = cli_now() - middle;
+    gradient[run] = end - middle;
+    jacobian[run] = (cli_now() - end) * POSES / JACOBIANS;
   }
   if (code == CLI_OK) {
     int64_t active = 0;
     for (int64_t i = 0; i < POSES * p.counts.contacts; i++) active += p.contacts.activity[i] > 1e-3;
-    *cost = (pair_cost){median(forward), median(gradient), 0, (double)active / POSES};
+    *cost = (pair_cost){median(forward), median(gradient), median(jacobian), (double)active / POSES};
   }
   close_pairs(&p);
   return code;
@@ -208,9 +214,13 @@ static int run_distance_lines(bench *in, const abut_surface *s, const double *po
 }
 
 static int run_pair_lines(bench *in, const abut_surface *surface, const double *poses) {
-  enum { WHOLE, GRADIENT, ACTIVE, NO_EDGES, ONE_SIDE, LINES };
-  char names[LINES][NAME_SIZE] = {"manifold.armadillo.f32", "manifold.gradient_over_forward",
-                                  "manifold.armadillo.active", "manifold.ne_speedup", "manifold.nes_speedup"};
+  enum { WHOLE, GRADIENT, JACOBIAN, ACTIVE, NO_EDGES, ONE_SIDE, LINES };
+  char names[LINES][NAME_SIZE] = {"manifold.armadillo.f32",
+                                  "manifold.gradient_over_forward",
+                                  "manifold.jacobian_over_forward",
+                                  "manifold.armadillo.active",
+                                  "manifold.ne_speedup",
+                                  "manifold.nes_speedup"};
   pair_cost whole, without, one_side;
   if (!bench_any_wanted(in, names, LINES)) return CLI_OK;
   abut_manifold_options o = abut_default_manifold_options();
@@ -224,6 +234,7 @@ static int run_pair_lines(bench *in, const abut_surface *surface, const double *
   if (code != CLI_OK) return code;
   bench_line_if_wanted(in, names[WHOLE], 1e6 * whole.forward / POSES, "us");
   bench_line_if_wanted(in, names[GRADIENT], (whole.gradient - whole.forward) / whole.forward, "1");
+  bench_line_if_wanted(in, names[JACOBIAN], (whole.jacobian - whole.forward) / whole.forward, "1");
   bench_line_if_wanted(in, names[ACTIVE], whole.active, "1");
   bench_line_if_wanted(in, names[NO_EDGES], whole.forward / without.forward, "1");
   bench_line_if_wanted(in, names[ONE_SIDE], whole.forward / one_side.forward, "1");
@@ -231,9 +242,13 @@ static int run_pair_lines(bench *in, const abut_surface *surface, const double *
 }
 
 int bench_manifold_lines(bench *in) {
-  char names[][NAME_SIZE] = {"manifold.vs18.f32",         "manifold.vs18_skip.f32",
-                             "manifold.armadillo.f32",    "manifold.gradient_over_forward",
-                             "manifold.armadillo.active", "manifold.ne_speedup",
+  char names[][NAME_SIZE] = {"manifold.vs18.f32",
+                             "manifold.vs18_skip.f32",
+                             "manifold.armadillo.f32",
+                             "manifold.gradient_over_forward",
+                             "manifold.jacobian_over_forward",
+                             "manifold.armadillo.active",
+                             "manifold.ne_speedup",
                              "manifold.nes_speedup"};
   if (bench_wanted(in, "manifold.ee.f32"))
     bench_line(in, "manifold.ee.f32", abut_bench_edges(ABUT_F32), "ns");

@@ -10,12 +10,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256 };
+enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256, COLUMNS = 6, COORDINATES = 12 };
+#define MOST_APART 1e12 /* units */
 
 /* Memory of one thread. */
 typedef struct runner {
   void *scratch, *contacts, *bar;
-  double *wide; /* contacts or their cotangents in double */
+  void *tangents, *jacobian;
+  double *wide; /* contacts, their cotangents, or their tangents, in double */
   void *vertex_bar[2], *parameter_bar[2];
   double frame[9], origin[3], other[3],
       turn[9]; /* pose of surface 1's frame; origin and rotation of the other's */
@@ -28,6 +30,7 @@ typedef struct run {
   const abut_contacts *bar;
   abut_contacts *contacts;
   abut_manifold_bars *bars;
+  abut_contacts *jacobian;
   double *sums; /* per chunk: vertices' and primitives' cotangents */
   int64_t sum_size, sum_at[4];
   atomic_llong next;
@@ -44,6 +47,8 @@ static void runner_free(runner *r) {
   free(r->scratch);
   free(r->contacts);
   free(r->bar);
+  free(r->tangents);
+  free(r->jacobian);
   free(r->wide);
   for (int i = 0; i < 2; i++) {
     free(r->vertex_bar[i]);
@@ -55,8 +60,14 @@ static int runner_create(const run *a, runner *r) {
   *r = (runner){0};
   r->scratch = aligned(m->scratch, m->kernels);
   r->contacts = aligned(m->padded * MANIFOLD_CONTACT, m->kernels);
-  r->wide = malloc((size_t)m->padded * MANIFOLD_CONTACT * sizeof *r->wide);
+  const int64_t numbers = m->padded * MANIFOLD_CONTACT;
+  r->wide = malloc((size_t)(a->jacobian ? COLUMNS * numbers : numbers) * sizeof *r->wide);
   int ok = r->scratch && r->contacts && r->wide;
+  if (a->jacobian) {
+    r->tangents = aligned(m->kernels->manifold.tangents(&m->params), m->kernels);
+    r->jacobian = aligned(COLUMNS * numbers, m->kernels);
+    ok = ok && r->tangents && r->jacobian;
+  }
   if (a->bars) ok = ok && (r->bar = aligned(m->padded * MANIFOLD_CONTACT, m->kernels));
   for (int i = 0; a->bars && i < 2; i++) {
     const manifold_surface *s = &m->params.surface[i];
@@ -87,7 +98,11 @@ static void mat_tvec(const double r[9], const double v[3], double out[3]) {
 /* Surface 2 in surface 1's frame; what is far from the world's origin loses no digits so. */
 static manifold_job job_at(const run *a, runner *r, int64_t i) {
   const double *pose = a->poses + 14 * i;
-  manifold_job job = {.scratch = r->scratch, .contacts = r->contacts, .bar = r->bar};
+  manifold_job job = {.scratch = r->scratch,
+                      .contacts = r->contacts,
+                      .bar = r->bar,
+                      .tangents = r->tangents,
+                      .jacobian = r->jacobian};
   double apart[3];
   rotation_of(pose + 3, r->frame);
   rotation_of(pose + 10, r->turn);
@@ -193,6 +208,73 @@ static void write_pose(const run *a, const runner *r, const manifold_job *job, i
   mat_tvec(r->turn, torque, out + 9);
 }
 
+/* How the relative pose (frame 0, kernels' unit) moves with both poses, with R = R1^T R2 and t = R1^T d: by
+ * translations of the world, dt = -R1^T dx1 + R1^T dx2; by turns about own axes, dt = t x w1 and the turn
+ * -w1 + R w2. */
+static void chain_of(const run *a, const runner *r, const manifold_job *job,
+                     double chain[COLUMNS][COORDINATES]) {
+  memset(chain, 0, COLUMNS * sizeof *chain);
+  for (int j = 0; j < 3; j++) {
+    const double axis[3] = {j == 0, j == 1, j == 2};
+    double swept[3];
+    abuti_cross3(swept, job->translation, axis);
+    chain[3 + j][3 + j] = -1;
+    for (int i = 0; i < 3; i++) {
+      chain[i][j] = -r->frame[3 * j + i] / a->m->unit;
+      chain[i][6 + j] = r->frame[3 * j + i] / a->m->unit;
+      chain[i][3 + j] = swept[i];
+      chain[3 + i][9 + j] = job->rotation[3 * i + j];
+    }
+  }
+}
+/* out = the frame's turn of columns in; then what carries them along with pose 1: x about its origin. */
+static void turn_columns(const runner *r, double in[3][COORDINATES], double factor, const double x[3],
+                         double out[3 * COORDINATES]) {
+  for (int j = 0; j < 3; j++) {
+    const double axis[3] = {j == 0, j == 1, j == 2};
+    double swept[3];
+    abuti_cross3(swept, axis, x);
+    for (int i = 0; i < 3; i++) in[i][3 + j] += swept[i];
+  }
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < COORDINATES; j++)
+      out[COORDINATES * i + j] = factor * (r->frame[3 * i] * in[0][j] + r->frame[3 * i + 1] * in[1][j] +
+                                           r->frame[3 * i + 2] * in[2][j]);
+}
+static void write_jacobian(const run *a, const runner *r, const manifold_job *job, int64_t pose) {
+  const abut_kernels *k = a->m->kernels;
+  const abut_contacts *to = a->jacobian;
+  const int64_t numbers = a->m->padded * MANIFOLD_CONTACT;
+  int64_t row = pose * a->m->contacts, at = 0;
+  double chain[COLUMNS][COORDINATES], field[MANIFOLD_CONTACT][COORDINATES];
+  chain_of(a, r, job, chain);
+  widen(k, r->jacobian, COLUMNS * numbers, r->wide);
+  for (int g = 0; g < MANIFOLD_GROUPS; g++) {
+    int64_t n = a->m->group[g], s = manifold_pad((int32_t)n);
+    for (int64_t i = 0; i < n; i++, row++) {
+      double x[MANIFOLD_CONTACT];
+      for (int f = 0; f < MANIFOLD_CONTACT; f++) {
+        const double *from = r->wide + at + f * s + i;
+        x[f] = real_get(k, r->contacts, at + f * s + i);
+        for (int j = 0; j < COORDINATES; j++) {
+          field[f][j] = 0;
+          for (int c = 0; c < COLUMNS; c++) field[f][j] += from[c * numbers] * chain[c][j];
+        }
+      }
+      if (to->point) {
+        double *point = to->point + 3 * COORDINATES * row;
+        turn_columns(r, field, a->m->unit, x, point);
+        for (int c = 0; c < 3; c++) point[COORDINATES * c + c] += 1;
+      }
+      for (int j = 0; to->distance && j < COORDINATES; j++)
+        to->distance[COORDINATES * row + j] = a->m->unit * field[3][j];
+      if (to->normal) turn_columns(r, field + 4, 1, x + 4, to->normal + 3 * COORDINATES * row);
+      if (to->activity) memcpy(to->activity + COORDINATES * row, field[7], sizeof field[7]);
+    }
+    at += MANIFOLD_CONTACT * s;
+  }
+}
+
 static double sum_slots(const abut_kernels *k, const void *p, int64_t at) {
   double part[32];
   for (int i = 0; i < 32; i++) part[i] = real_get(k, p, at + i);
@@ -224,6 +306,10 @@ static void run_pose(run *a, runner *r, int64_t i, double *sums) {
   manifold_job job = job_at(a, r, i);
   a->m->kernels->manifold.contacts(&a->m->params, &job);
   if (a->contacts) write_contacts(a, r, i);
+  if (a->jacobian) {
+    a->m->kernels->manifold.contacts_jacobian(&a->m->params, &job);
+    write_jacobian(a, r, &job, i);
+  }
   if (!a->bars) return;
   read_bar(a, r, i);
   a->m->kernels->manifold.contacts_vjp(&a->m->params, &job);
@@ -247,7 +333,9 @@ static void *run_chunks(void *arg) {
 
 /* ------------------------------------------------------------------------------------------------ calls */
 
-static abut_status check_poses(int64_t count, const double *poses) {
+/* Numbers are finite, quaternions unit, and surfaces not so far apart that squares overflow in single
+ * precision. */
+static abut_status check_poses(int64_t count, const double *poses, double unit) {
   for (int64_t i = 0; i < 2 * count; i++) {
     const double *pose = poses + 7 * i;
     for (int k = 0; k < 7; k++)
@@ -260,6 +348,12 @@ static abut_status check_poses(int64_t count, const double *poses) {
                        "pose %lld of surface %d: its quaternion has length %g, must be 1", (long long)(i / 2),
                        (int)(i % 2) + 1, n);
   }
+  for (int64_t i = 0; i < count; i++)
+    for (int k = 0; k < 3; k++)
+      if (!(fabs(poses[14 * i + 7 + k] - poses[14 * i + k]) <= MOST_APART * unit))
+        return abut_fail(ABUT_ERROR_ARGUMENT,
+                         "pose %lld: surfaces %g apart along axis %d, must lie within %g", (long long)i,
+                         poses[14 * i + 7 + k] - poses[14 * i + k], k, MOST_APART * unit);
   return ABUT_OK;
 }
 
@@ -287,7 +381,7 @@ static void write_sums(const run *a, int64_t chunks) {
 }
 
 static abut_status run_all(run *a) {
-  ABUT_TRY(check_poses(a->count, a->poses));
+  ABUT_TRY(check_poses(a->count, a->poses, a->m->unit));
   int64_t threads = a->m->options.threads ? a->m->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
   a->chunk = a->count / MOST_CHUNKS > LEAST_CHUNK ? (a->count + MOST_CHUNKS - 1) / MOST_CHUNKS : LEAST_CHUNK;
   int64_t chunks = (a->count + a->chunk - 1) / a->chunk;
@@ -328,5 +422,15 @@ abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count,
   ABUT_REQUIRE(bars, "bars");
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   run a = {.m = manifold, .count = count, .poses = poses, .bar = bar, .contacts = contacts, .bars = bars};
+  return run_all(&a);
+}
+
+abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count, const double *poses,
+                                   abut_contacts *jacobian, abut_contacts *contacts) {
+  ABUT_REQUIRE(manifold, "manifold");
+  ABUT_REQUIRE(count == 0 || poses, "poses");
+  ABUT_REQUIRE(jacobian, "jacobian");
+  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  run a = {.m = manifold, .count = count, .poses = poses, .contacts = contacts, .jacobian = jacobian};
   return run_all(&a);
 }

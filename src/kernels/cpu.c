@@ -1,7 +1,7 @@
 /* cpu.c: instantiates the kernels for one instruction set and real type (ABUT_ISA, ABUT_REAL, ABUT_LANES). */
 #include <math.h>
 #include "kernels.inl"
-#include "manifold.inl"
+#include "manifold_forward.inl"
 #include "faces.inl"
 #include "bench.inl"
 
@@ -23,6 +23,6 @@ const abut_kernels NAME(ABUT_ISA, ABUT_REAL) = {
     query_plane,
     query_longrange,
     {sizeof(sdf_primitive), sdf_prepare, manifold_scratch, manifold_contacts, manifold_contacts_vjp,
-     query_edges, query_face, query_distance},
+     tangents_scratch, manifold_jacobian, query_edges, query_face, query_distance},
     bench_plane,
 };

@@ -88,7 +88,10 @@ typedef struct manifold_job {
   double out_force[3], out_torque[3]; /* of moving all results as one */
   void *vertex_bar[2];                /* [3][padded nvertex], written; or NULL */
   void *parameter_bar[2];             /* [num][11][32], added to; or NULL */
-  int32_t listed, judged;             /* pairs of edges whose distances, and whose normals were looked at */
+  /* forward mode */
+  void *tangents;         /* manifold_kernels.tangents() numbers, aligned */
+  void *jacobian;         /* six of `contacts`: by surface 1's translation and by its rotation (frame 0) */
+  int32_t listed, judged; /* pairs of edges whose distances, and whose normals were looked at */
 } manifold_job;
 
 /* The kernels of one instance. */
@@ -97,7 +100,10 @@ typedef struct manifold_kernels {
   void (*prepare)(const sdf_source *from, int num, void *to);
   int64_t (*scratch)(const manifold_params *);
   void (*contacts)(const manifold_params *, manifold_job *);
-  void (*contacts_vjp)(const manifold_params *, manifold_job *); /* after contacts, on the same scratch */
+  /* after contacts, on the same scratch */
+  void (*contacts_vjp)(const manifold_params *, manifold_job *);
+  int64_t (*tangents)(const manifold_params *);
+  void (*contacts_jacobian)(const manifold_params *, manifold_job *);
   void (*query_edges)(witness_block *);
   void (*query_face)(witness_block *);
   void (*query_distance)(distance_block *);
