@@ -164,7 +164,15 @@ static void turn(double q[4], int k, double angle, int body) {
   multiply(body ? q : d, body ? d : q, out);
   memcpy(q, out, sizeof out);
 }
-/* Moves number `which` by h: 0 .. 11 poses, then vertices of both, then primitives of both. */
+/* A unit vector's number `which` moves; the others make up for it. */
+static void tilt(double n[3], int which, double by) {
+  double length = 0;
+  n[which] += by;
+  for (int k = 0; k < 3; k++) length += n[k] * n[k];
+  for (int k = 0; k < 3; k++) n[k] /= sqrt(length);
+}
+/* Moves number `which` by h: 0 .. 11 poses, then vertices of both, primitives of both, planes of both, points
+ * of both. */
 static void move(shape h[2], double poses[14], int which, double by) {
   if (which < 12) {
     double *pose = poses + 7 * (which / 6);
@@ -180,6 +188,19 @@ static void move(shape h[2], double poses[14], int which, double by) {
     return;
   }
   which -= 6 * VERTICES;
+  if (which >= 22 * MOST_PRIMITIVES) {
+    which -= 22 * MOST_PRIMITIVES;
+    int points = which >= 8 * MOST_PLANES;
+    if (points) which -= 8 * MOST_PLANES;
+    int width = points ? 7 : 4, first = points ? 3 : 0, c = which % width; /* first: of the normal */
+    double *row = points ? h[which / (7 * MOST_PLANES)].points : h[which / (4 * MOST_PLANES)].planes;
+    row += which % (width * MOST_PLANES) / width * width;
+    if (c >= first && c < first + 3)
+      tilt(row + first, c - first, by);
+    else
+      row[c] += by;
+    return;
+  }
   abut_primitive *q = &h[which / (11 * MOST_PRIMITIVES)].primitives[which % (11 * MOST_PRIMITIVES) / 11];
   int c = which % 11;
   if (c < 3)
@@ -210,8 +231,20 @@ static double difference(const shape h[2], const abut_manifold_options *o, const
 }
 
 typedef struct gradient {
-  double poses[12], vertices[2][3 * VERTICES], primitives[2][11 * MOST_PRIMITIVES];
+  double poses[12], vertices[2][3 * VERTICES], primitives[2][11 * MOST_PRIMITIVES],
+      planes[2][4 * MOST_PLANES], points[2][7 * MOST_PLANES];
 } gradient;
+/* Normals stay unit where differences are taken: what is along them does not count. */
+static void flatten(const shape h[2], gradient *g) {
+  for (int s = 0; s < 2; s++)
+    for (int i = 0; i < MOST_PLANES; i++)
+      for (int points = 0; points < 2; points++) {
+        const double *n = points ? h[s].points + 7 * i + 3 : h[s].planes + 4 * i;
+        double *bar = points ? g->points[s] + 7 * i + 3 : g->planes[s] + 4 * i, along = 0;
+        for (int k = 0; k < 3; k++) along += bar[k] * n[k];
+        for (int k = 0; k < 3; k++) bar[k] -= along * n[k];
+      }
+}
 
 /* Forward mode is the reverse pass's transpose: cotangents times the Jacobian are the poses' cotangents. Both
  * are sums of some thousand terms, in different orders: 1e-11. */
@@ -242,22 +275,32 @@ static double check_gradient(const shape h[2], const abut_manifold_options *o, c
   for (int64_t i = 0; i < 8 * counts.contacts; i++) bar.point[i] = uniform(-1, 1);
   gradient g;
   memset(&g, 0, sizeof g);
-  abut_manifold_bars bars = {g.poses, {g.vertices[0], g.vertices[1]}, {g.primitives[0], g.primitives[1]}};
+  abut_manifold_bars bars = {.poses = g.poses,
+                             .vertices = {g.vertices[0], g.vertices[1]},
+                             .primitives = {g.primitives[0], g.primitives[1]},
+                             .planes = {g.planes[0], g.planes[1]},
+                             .points = {g.points[0], g.points[1]}};
   CHECK_STATUS(abut_manifold_gradient(m, 1, poses, &bar, &bars, NULL), ABUT_OK);
   check_transpose(m, counts.contacts, poses, &bar, g.poses);
-  double worst = 0, largest[3] = {1e-3, 1e-3, 1e-3};
+  flatten(h, &g);
+  double worst = 0, largest[5] = {1e-3, 1e-3, 1e-3, 1e-3, 1e-3};
   const double *flat = g.poses;
-  int first[4] = {0, 12, 12 + 6 * VERTICES, 12 + 6 * VERTICES + 22 * MOST_PRIMITIVES};
-  for (int group = 0; group < 3; group++)
+  int first[6] = {0, 12, 12 + 6 * VERTICES, 12 + 6 * VERTICES + 22 * MOST_PRIMITIVES};
+  first[4] = first[3] + 8 * MOST_PLANES;
+  first[5] = first[4] + 14 * MOST_PLANES;
+  for (int group = 0; group < 5; group++)
     for (int i = first[group]; i < first[group + 1]; i++)
       largest[group] = fmax(largest[group], fabs(flat[i]));
-  for (int group = 0; group < (all ? 3 : 1); group++)
+  for (int group = 0; group < (all ? 5 : 1); group++)
     for (int i = first[group]; i < first[group + 1]; i += group ? 3 : 1) {
-      int primitive = i - first[2];
+      int primitive = i - first[2], row = i - first[group];
+      if (group == 3 && !h[row / (4 * MOST_PLANES)].s.plane_count) continue;
+      if (group == 4 && !h[row / (7 * MOST_PLANES)].s.point_count) continue;
       if (group == 2) {
         const shape *s = &h[primitive / (11 * MOST_PRIMITIVES)];
         int j = primitive % (11 * MOST_PRIMITIVES) / 11;
-        if (j >= s->s.primitive_count || s->primitives[j].kind != ABUT_PRIMITIVE_SUPERQUADRIC) continue;
+        if (j >= s->s.primitive_count) continue;
+        if (primitive % 11 > 5 && s->primitives[j].kind != ABUT_PRIMITIVE_SUPERQUADRIC) continue;
       }
       double fd = difference(h, o, poses, &bar, counts.contacts, i, 2e-5),
              error = fabs(fd - flat[i]) / largest[group];
@@ -503,8 +546,9 @@ TEST(sums_over_poses_do_not_depend_on_threads) {
     abut_manifold_size(m, &counts);
     abut_contacts bar = contacts_new(counts.contacts * COUNT);
     for (int64_t i = 0; i < 8 * COUNT * counts.contacts; i++) bar.point[i] = 1 + (double)(i % 7);
-    abut_manifold_bars bars = {
-        grads[run], {g[run].vertices[0], g[run].vertices[1]}, {g[run].primitives[0], g[run].primitives[1]}};
+    abut_manifold_bars bars = {.poses = grads[run],
+                               .vertices = {g[run].vertices[0], g[run].vertices[1]},
+                               .primitives = {g[run].primitives[0], g[run].primitives[1]}};
     memset(&g[run], 0, sizeof g[run]);
     CHECK_STATUS(abut_manifold_gradient(m, COUNT, poses, &bar, &bars, NULL), ABUT_OK);
     free(bar.point);
@@ -623,7 +667,8 @@ TEST(nothing_is_ever_nan) {
         abut_contacts c = contacts_new(counts.contacts), bar = contacts_new(counts.contacts);
         for (int64_t i = 0; i < 8 * counts.contacts; i++) bar.point[i] = 1;
         double grad[12], vertices[24], primitives[11];
-        abut_manifold_bars bars = {grad, {vertices, NULL}, {NULL, primitives}};
+        abut_manifold_bars bars = {
+            .poses = grad, .vertices = {vertices, NULL}, .primitives = {NULL, primitives}};
         CHECK_STATUS(abut_manifold_gradient(m, 1, poses, &bar, &bars, &c), ABUT_OK);
         double *memory = calloc((size_t)(96 * counts.contacts), sizeof *memory);
         abut_contacts jacobian = {memory, memory + 36 * counts.contacts, memory + 48 * counts.contacts,

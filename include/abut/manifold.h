@@ -96,7 +96,9 @@ typedef struct abut_manifold_bars {
   double *poses;         /* count x 2 x 6 */
   double *vertices[2];   /* vertex_count x 3, in the surface's frame, summed over count */
   double *primitives[2]; /* primitive_count x 11, summed over count: position (3), rotation vector about the
-                            surface's axes (3), size (3), exponents (2); 0 for polyhedra and clouds */
+                            surface's axes (3); of superquadrics size (3) and exponents (2), else 0 */
+  double *planes[2];     /* plane_count x 4, summed over count, as in abut_surface */
+  double *points[2];     /* point_count x 7, likewise; 0 for a sigma that is not given */
 } abut_manifold_bars;
 /* Reverse pass: bar has the cotangents of contacts (NULL members are 0). contacts as above, or NULL. */
 ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count, const double *poses,

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256, COLUMNS = 6, COORDINATES = 12 };
+enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256, COLUMNS = 6, COORDINATES = 12, SLOTS = 32 };
 #define MOST_APART 1e12 /* units */
 
 /* Memory of one thread. */
@@ -55,6 +55,9 @@ static void runner_free(runner *r) {
     free(r->parameter_bar[i]);
   }
 }
+static int wants_parameters(const abut_manifold_bars *bars, int surface) {
+  return bars->primitives[surface] || bars->planes[surface] || bars->points[surface];
+}
 static int runner_create(const run *a, runner *r) {
   const abut_manifold *m = a->m;
   *r = (runner){0};
@@ -73,8 +76,8 @@ static int runner_create(const run *a, runner *r) {
     const manifold_surface *s = &m->params.surface[i];
     if (a->bars->vertices[i])
       ok = ok && (r->vertex_bar[i] = aligned(3 * manifold_pad(s->nvertex), m->kernels));
-    if (a->bars->primitives[i])
-      ok = ok && (r->parameter_bar[i] = aligned((int64_t)s->sdf.num * 11 * 32, m->kernels));
+    if (wants_parameters(a->bars, i))
+      ok = ok && (r->parameter_bar[i] = aligned(sdf_parameters(&s->sdf) * SLOTS, m->kernels));
   }
   if (!ok) runner_free(r);
   return ok;
@@ -276,29 +279,25 @@ static void write_jacobian(const run *a, const runner *r, const manifold_job *jo
 }
 
 static double sum_slots(const abut_kernels *k, const void *p, int64_t at) {
-  double part[32];
-  for (int i = 0; i < 32; i++) part[i] = real_get(k, p, at + i);
-  for (int half = 16; half > 0; half /= 2)
+  double part[SLOTS];
+  for (int i = 0; i < SLOTS; i++) part[i] = real_get(k, p, at + i);
+  for (int half = SLOTS / 2; half > 0; half /= 2)
     for (int i = 0; i < half; i++) part[i] += part[i + half];
   return part[0];
 }
-/* Kernels' lengths are 1/unit of ours: cotangents by lengths are 1/unit of theirs. */
+/* Vertices' in metres, parameters' in kernels' lengths. */
 static void add_sums(const run *a, runner *r, double *sums) {
   const abut_kernels *k = a->m->kernels;
   double inv = 1 / a->m->unit;
   for (int s = 0; s < 2; s++) {
     const manifold_surface *surface = &a->m->params.surface[s];
-    int64_t n = surface->nvertex, stride = manifold_pad((int32_t)n);
-    double *vertices = sums + a->sum_at[s], *primitives = sums + a->sum_at[2 + s];
+    int64_t n = surface->nvertex, stride = manifold_pad((int32_t)n), num = sdf_parameters(&surface->sdf);
+    double *vertices = sums + a->sum_at[s], *parameters = sums + a->sum_at[2 + s];
     for (int64_t i = 0; r->vertex_bar[s] && i < n; i++)
       for (int c = 0; c < 3; c++) vertices[3 * i + c] += inv * real_get(k, r->vertex_bar[s], c * stride + i);
     if (!r->parameter_bar[s]) continue;
-    for (int64_t i = 0; i < surface->sdf.num; i++)
-      for (int c = 0; c < 11; c++) {
-        double x = sum_slots(k, r->parameter_bar[s], (11 * i + c) * 32);
-        primitives[11 * a->m->view[s].order[i] + c] += (c < 3 || (c >= 6 && c < 9) ? inv : 1) * x;
-      }
-    memset(r->parameter_bar[s], 0, (size_t)surface->sdf.num * 11 * 32 * (size_t)k->elem_size);
+    for (int64_t i = 0; i < num; i++) parameters[i] += sum_slots(k, r->parameter_bar[s], i * SLOTS);
+    memset(r->parameter_bar[s], 0, (size_t)num * SLOTS * (size_t)k->elem_size);
   }
 }
 
@@ -363,20 +362,58 @@ static void place_sums(run *a) {
     a->sum_at[s] = a->sum_size;
     a->sum_size += a->bars->vertices[s] ? 3 * (int64_t)surface->nvertex : 0;
     a->sum_at[2 + s] = a->sum_size;
-    a->sum_size += a->bars->primitives[s] ? 11 * (int64_t)surface->sdf.num : 0;
+    a->sum_size += wants_parameters(a->bars, s) ? sdf_parameters(&surface->sdf) : 0;
+  }
+}
+/* A plane's row is (R n, d/unit + R n.x/unit), x and R the primitive's pose; R transposed takes it back. */
+static void add_plane(const abut_primitive *q, double unit, const double bar[SDF_ROW], double plane[4]) {
+  double r[9], g[3], own[3];
+  abuti_quat_matrix(r, q->quaternion);
+  for (int c = 0; c < 3; c++) g[c] = bar[c] + bar[3] * q->position[c] / unit;
+  mat_tvec(r, g, own);
+  for (int c = 0; c < 3; c++) plane[c] += own[c];
+  plane[3] += bar[3] / unit;
+}
+/* A point's is ((R p + x)/unit, R n, unit^2/sigma^2). */
+static void add_point(const abut_primitive *q, double unit, double sigma, const double bar[SDF_ROW],
+                      double point[7]) {
+  double r[9], own[3];
+  abuti_quat_matrix(r, q->quaternion);
+  mat_tvec(r, bar, own);
+  for (int c = 0; c < 3; c++) point[c] += own[c] / unit;
+  mat_tvec(r, bar + 3, own);
+  for (int c = 0; c < 3; c++) point[3 + c] += own[c];
+  if (sigma > 0) point[6] -= 2 * unit * unit / (sigma * sigma * sigma) * bar[6];
+}
+/* Kernels' lengths are 1/unit of ours: cotangents by lengths are 1/unit of theirs. */
+static void write_parameters(const run *a, int s, const double *parameters) {
+  const surface_view *view = &a->m->view[s];
+  double *primitives = a->bars->primitives[s], *planes = a->bars->planes[s], *points = a->bars->points[s];
+  const double unit = a->m->unit, *row = parameters + SDF_PARAMETERS * (int64_t)view->sdf.num;
+  if (planes) memset(planes, 0, 4 * (size_t)view->num_planes * sizeof *planes);
+  if (points) memset(points, 0, 7 * (size_t)view->num_points * sizeof *points);
+  for (int64_t i = 0, first = 0; i < view->sdf.num; i++) {
+    const abut_primitive *q = &view->primitives[i];
+    for (int c = 0; primitives && c < SDF_PARAMETERS; c++)
+      primitives[SDF_PARAMETERS * view->order[i] + c] =
+          parameters[SDF_PARAMETERS * i + c] / (c < 3 || (c >= 6 && c < 9) ? unit : 1);
+    if (q->kind == ABUT_PRIMITIVE_SUPERQUADRIC) continue;
+    for (int32_t j = 0; j < q->plane_count; j++, first++)
+      if (q->kind == ABUT_PRIMITIVE_POLYHEDRON && planes)
+        add_plane(q, unit, row + SDF_ROW * first, planes + 4 * (int64_t)(q->first_plane + j));
+      else if (q->kind == ABUT_PRIMITIVE_POINT_CLOUD && points)
+        add_point(q, unit, view->sigma[first], row + SDF_ROW * first,
+                  points + 7 * (int64_t)(q->first_plane + j));
   }
 }
 static void write_sums(const run *a, int64_t chunks) {
+  double *total = a->sums; /* the first chunk's */
+  for (int64_t c = 1; c < chunks; c++)
+    for (int64_t i = 0; i < a->sum_size; i++) total[i] += a->sums[c * a->sum_size + i];
   for (int s = 0; s < 2; s++) {
-    const manifold_surface *surface = &a->m->params.surface[s];
-    double *to[2] = {a->bars->vertices[s], a->bars->primitives[s]};
-    int64_t n[2] = {3 * (int64_t)surface->nvertex, 11 * (int64_t)surface->sdf.num};
-    for (int what = 0; what < 2; what++)
-      for (int64_t i = 0; to[what] && i < n[what]; i++) {
-        to[what][i] = 0;
-        for (int64_t c = 0; c < chunks; c++)
-          to[what][i] += a->sums[c * a->sum_size + a->sum_at[2 * what + s] + i];
-      }
+    const size_t n = 3 * (size_t)a->m->params.surface[s].nvertex;
+    if (a->bars->vertices[s]) memcpy(a->bars->vertices[s], total + a->sum_at[s], n * sizeof *total);
+    if (wants_parameters(a->bars, s)) write_parameters(a, s, total + a->sum_at[2 + s]);
   }
 }
 
@@ -386,8 +423,8 @@ static abut_status run_all(run *a) {
   a->chunk = a->count / MOST_CHUNKS > LEAST_CHUNK ? (a->count + MOST_CHUNKS - 1) / MOST_CHUNKS : LEAST_CHUNK;
   int64_t chunks = (a->count + a->chunk - 1) / a->chunk;
   if (a->bars) place_sums(a);
-  if (a->sum_size) a->sums = calloc((size_t)(chunks * a->sum_size), sizeof *a->sums);
-  if (a->sum_size && !a->sums && chunks) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (a->sum_size) a->sums = calloc((size_t)((chunks ? chunks : 1) * a->sum_size), sizeof *a->sums);
+  if (a->sum_size && !a->sums) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
   if (threads > chunks) threads = chunks;
   pthread_t *others = calloc((size_t)(threads > 0 ? threads : 1), sizeof *others);
   int64_t started = 0;

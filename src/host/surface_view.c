@@ -77,12 +77,14 @@ static double default_sigma(const double *points, int32_t n, int32_t i) {
   }
   return found && nearest[found - 1] > 0 ? 2 * sqrt(nearest[found - 1]) : 1;
 }
-static void place_cloud(const abut_surface *s, const abut_primitive *q, double unit, double *rows) {
+static void place_cloud(const abut_surface *s, const abut_primitive *q, double unit, double *rows,
+                        double *given) {
   double r[9];
   abuti_quat_matrix(r, q->quaternion);
   const double *points = s->points + 7 * (int64_t)q->first_plane;
   for (int32_t i = 0; i < q->plane_count; i++, rows += SDF_ROW) {
     double sigma = points[7 * i + 6] > 0 ? points[7 * i + 6] : default_sigma(points, q->plane_count, i);
+    given[i] = points[7 * i + 6];
     rotate(r, points + 7 * i, rows);
     rotate(r, points + 7 * i + 3, rows + 3);
     for (int k = 0; k < 3; k++) rows[k] = (rows[k] + q->position[k]) / unit;
@@ -105,6 +107,7 @@ static void fill(const abut_surface *s, double unit, surface_view *view, sdf_sou
       const abut_primitive *q = &s->primitives[i];
       if ((q->subtracted != 0) != subtracted) continue;
       sdf_source *out = &sources[place];
+      view->primitives[place] = *q;
       view->order[place++] = i;
       *out = (sdf_source){
           .kind = SDF_SUPERQUADRIC, .subtracted = subtracted, .size = {1, 1, 1}, .exponents = {1, 1}};
@@ -118,10 +121,11 @@ static void fill(const abut_surface *s, double unit, surface_view *view, sdf_sou
       out->outer = UNBOUNDED;
       out->inner = -UNBOUNDED;
       out->slope = 1;
+      for (int k = 0; k < 3; k++) out->center[k] = q->position[k] / unit;
       if (out->kind == SDF_POLYHEDRON)
         place_polyhedron(s, q, unit, rows + (int64_t)row * SDF_ROW);
       else
-        place_cloud(s, q, unit, rows + (int64_t)row * SDF_ROW);
+        place_cloud(s, q, unit, rows + (int64_t)row * SDF_ROW, view->sigma + row);
       row += q->plane_count;
     }
     if (!subtracted) view->sdf.plus = place;
@@ -136,11 +140,16 @@ abut_status surface_view_create(const abut_kernels *kernels, const abut_surface 
          row_bytes = (size_t)(nrow * SDF_ROW * kernels->elem_size + 64) / 64 * 64;
   sdf_source *sources = calloc((size_t)num, sizeof *sources);
   double *rows = calloc((size_t)(nrow * SDF_ROW + 1), sizeof *rows);
-  *view = (surface_view){.sdf = {.num = (int32_t)num, .tau = (tau > 0 ? tau : surface->tau) / unit}};
+  *view = (surface_view){
+      .sdf = {.num = (int32_t)num, .num_rows = (int32_t)nrow, .tau = (tau > 0 ? tau : surface->tau) / unit}};
   view->memory = aligned_alloc(64, primitives + row_bytes);
   view->order = calloc((size_t)num, sizeof *view->order);
+  view->primitives = calloc((size_t)num, sizeof *view->primitives);
+  view->sigma = calloc((size_t)nrow + 1, sizeof *view->sigma);
+  view->num_planes = surface->plane_count;
+  view->num_points = surface->point_count;
   abut_status status = ABUT_OK;
-  if (!sources || !rows || !view->memory || !view->order) {
+  if (!sources || !rows || !view->memory || !view->order || !view->primitives || !view->sigma) {
     status = abut_fail(ABUT_ERROR_MEMORY, "a surface of %lld primitives: out of memory", (long long)num);
     surface_view_destroy(view);
   } else {
@@ -159,6 +168,8 @@ abut_status surface_view_create(const abut_kernels *kernels, const abut_surface 
 void surface_view_destroy(surface_view *view) {
   free(view->memory);
   free(view->order);
+  free(view->primitives);
+  free(view->sigma);
   *view = (surface_view){0};
 }
 

@@ -8,6 +8,9 @@ typedef struct surface_view {
   sdf_view sdf;
   void *memory;   /* of primitives and rows */
   int32_t *order; /* primitive of the surface at each place of the view: what is subtracted comes last */
+  abut_primitive *primitives; /* at each place */
+  double *sigma;              /* of each row of a cloud as it was given (m), 0: by default */
+  int32_t num_planes, num_points;
 } surface_view;
 
 /* unit: the length that is 1 in the view (m). tau: of union (m), 0: the surface's. The surface must have

@@ -20,11 +20,19 @@ typedef struct sdf_source {
 /* The same in the real type of an instance (sdf.inl): prepared by it, read by it. */
 enum { SDF_ROW = 8 }; /* polyhedron: normal, offset; cloud: point, normal, 1/sigma^2 */
 typedef struct sdf_view {
-  int32_t num, plus;      /* primitives; the first `plus` are united, the others subtracted */
+  int32_t num, plus; /* primitives; the first `plus` are united, the others subtracted */
+  int32_t num_rows;
   const void *primitives; /* [num] sdf_primitive */
   const void *rows;       /* [..][SDF_ROW] */
   double tau;             /* of union, subtraction and polyhedra */
 } sdf_view;
+
+/* Numbers that have cotangents: of a primitive center, rotation vector (about the surface's axes), size,
+ * exponents; then the rows. */
+enum { SDF_PARAMETERS = 11 };
+static inline int64_t sdf_parameters(const sdf_view *s) {
+  return (int64_t)SDF_PARAMETERS * s->num + (int64_t)SDF_ROW * s->num_rows;
+}
 
 /* Softness of edge-edge contacts (abut/manifold.h), lengths in the manifold's unit. */
 typedef struct edge_softness {
@@ -87,7 +95,7 @@ typedef struct manifold_job {
   double force[3], torque[3];         /* cotangents of surface 1's translation and rotation (frame 0) */
   double out_force[3], out_torque[3]; /* of moving all results as one */
   void *vertex_bar[2];                /* [3][padded nvertex], written; or NULL */
-  void *parameter_bar[2];             /* [num][11][32], added to; or NULL */
+  void *parameter_bar[2];             /* [sdf_parameters()][32], added to; or NULL */
   /* forward mode */
   void *tangents;         /* manifold_kernels.tangents() numbers, aligned */
   void *jacobian;         /* six of `contacts`: by surface 1's translation and by its rotation (frame 0) */

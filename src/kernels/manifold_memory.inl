@@ -107,6 +107,11 @@ static void carve_side(carver *c, const manifold_params *p, int which, side_work
   s->g_row = carve(c, n > ne ? n : ne);
 }
 
+static int64_t most_parameters(const manifold_params *p) {
+  int64_t a = sdf_parameters(&p->surface[0].sdf), b = sdf_parameters(&p->surface[1].sdf);
+  return a > b ? a : b;
+}
+
 static int64_t manifold_carve(const manifold_params *p, manifold_work *w, elem *base) {
   carver c = {base, 0};
   int64_t num = p->surface[0].sdf.num > p->surface[1].sdf.num ? p->surface[0].sdf.num : p->surface[1].sdf.num;
@@ -133,7 +138,7 @@ static int64_t manifold_carve(const manifold_params *p, manifold_work *w, elem *
   w->sums = carve(&c, 12 * SLOTS);
   w->sdf.rows = (real *)carve(&c, num * SDF_SCRATCH * ABUT_LANES);
   w->sdf.seen = carve_int(&c, num);
-  w->parameters = carve(&c, num * SDF_PARAMETERS * ABUT_LANES);
+  w->parameters = carve(&c, most_parameters(p) * ABUT_LANES);
   return c.at;
 }
 static int64_t manifold_scratch(const manifold_params *p) {
@@ -162,7 +167,5 @@ static void clear_bars(const manifold_params *p, const manifold_job *job, manifo
   for (int i = 0; i < 7; i++) clear(one[i], q->n);
   for (int i = 0; i < 4; i++) clear(three[i], 3 * q->n);
   clear(w->sums, 12 * SLOTS);
-  int num = p->surface[0].sdf.num > p->surface[1].sdf.num ? p->surface[0].sdf.num : p->surface[1].sdf.num;
-  if (job->parameter_bar[0] || job->parameter_bar[1])
-    clear(w->parameters, (int64_t)num * SDF_PARAMETERS * ABUT_LANES);
+  if (job->parameter_bar[0] || job->parameter_bar[1]) clear(w->parameters, most_parameters(p) * ABUT_LANES);
 }

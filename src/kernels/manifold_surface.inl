@@ -30,10 +30,10 @@ typedef struct manifold_bars {
   elem *parameter_bar[2];
 } manifold_bars;
 
-static void keep_parameters(manifold_bars *bars, int which, int num, int i) {
+static void keep_parameters(manifold_bars *bars, int which, int64_t num, int i) {
   if (!bars->parameter_bar[which]) return;
-  for (int k = 0; k < num * SDF_PARAMETERS; k++) {
-    add_slots(bars->parameter_bar[which] + (int64_t)k * SLOTS, i, bars->parameters[k]);
+  for (int64_t k = 0; k < num; k++) {
+    add_slots(bars->parameter_bar[which] + k * SLOTS, i, bars->parameters[k]);
     bars->parameters[k] = zero();
   }
 }
@@ -53,7 +53,7 @@ KERNEL vec3 surface_vjp(const manifold_params *p, int which, const manifold_pose
     add_slots_vec(bars->sums, i, scale(splat(-1), gx));
     add_slots_vec(bars->sums + 3 * SLOTS, i, sub(cross(normal, gn), cross(d, gx)));
   }
-  keep_parameters(bars, which, s->num, i);
+  keep_parameters(bars, which, sdf_parameters(s), i);
   return gx;
 }
 

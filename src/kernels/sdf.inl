@@ -302,17 +302,24 @@ FN sdf_value polyhedron_at(const sdf_primitive *q, const elem *rows, vec3 x, ele
   sdf_value v = {polyhedron_phi(s, tau), direction(polyhedron_gradient(q, rows, x, inv_tau, s))};
   return v;
 }
-/* d gradient/dx = (sum w n n^T - mean mean^T)/tau */
-FN vec3 polyhedron_vjp(const sdf_primitive *q, const elem *rows, vec3 x, elem inv_tau, real gphi, vec3 gn) {
+/* Cotangent of x from those of phi and the normal; with `bars` those of rows are added there. A height's is
+ * w_i (gphi + (n_i - mean).g/tau), g the cotangent of the mean. */
+FN vec3 polyhedron_vjp(const sdf_primitive *q, const elem *rows, vec3 x, elem inv_tau, real gphi, vec3 gn,
+                       real *bars) {
   sdf_soft s = polyhedron_soft(q, rows, x, inv_tau);
-  vec3 mean = polyhedron_gradient(q, rows, x, inv_tau, s);
-  vec3 g = direction_vjp(mean, direction(mean), gn), gx = scale(gphi, mean);
+  vec3 mean = polyhedron_gradient(q, rows, x, inv_tau, s), gx = vec_zero();
+  vec3 g = direction_vjp(mean, direction(mean), gn);
   real inv = inverse(s.sum);
   for (int i = 0; i < q->num; i++) {
     const elem *row = rows + i * SDF_ROW;
     vec3 n = elem_vec(row);
     real w = exponential((plane_height(row, x) - s.top) * inv_tau) * inv;
-    gx = axpy(w * dot(n, g) * inv_tau, sub(n, mean), gx);
+    real gheight = w * (gphi + dot(sub(n, mean), g) * inv_tau);
+    gx = axpy(gheight, n, gx);
+    if (!bars) continue;
+    real *bar = bars + i * SDF_ROW;
+    put_vec(bar, add(get_vec(bar), axpy(gheight, x, scale(w, g))));
+    bar[3] = bar[3] - gheight;
   }
   return gx;
 }
@@ -363,21 +370,31 @@ FN sdf_value cloud_value(const sdf_primitive *q, const elem *rows, vec3 x) {
   sdf_value v = {m.phi, direction(m.gradient)};
   return v;
 }
-/* Hessian of phi times g, which is symmetric: Cov(n, l.g) + E[(n.g) l - h g/sigma^2] + Cov(h l, l.g)
- * - (gradient.g) E[l] - phi (E[-g/sigma^2] + Cov(l, l.g)) */
-FN vec3 cloud_vjp(const sdf_primitive *q, const elem *rows, vec3 x, real gphi, vec3 gn) {
+/* Cotangent of x; with `bars` those of rows are added there. With g the cotangent of the gradient E[n] + E[h
+ * l]
+ * - E[h] E[l], what is summed is gphi E[h] + E[n.g] + E[h l.g] - E[h] E[l.g]: a point's share goes to its
+ * height, normal, slope l and logit. */
+FN vec3 cloud_vjp(const sdf_primitive *q, const elem *rows, vec3 x, real gphi, vec3 gn, real *bars) {
   cloud_mean m = cloud_mean_at(q, rows, x);
-  vec3 g = direction_vjp(m.gradient, direction(m.gradient), gn), out = scale(gphi, m.gradient);
-  real inv = inverse(m.sum), mean = dot(m.slope, g);
-  out = axpy(-dot(m.gradient, g), m.slope, out);
+  vec3 g = direction_vjp(m.gradient, direction(m.gradient), gn), gx = vec_zero();
+  /* E[n.g] + E[h l.g] = gradient.g + E[h] E[l.g] */
+  real inv = inverse(m.sum), mean = dot(m.slope, g), both = dot(m.gradient, g) + m.phi * mean;
   for (int i = 0; i < q->num; i++) {
     cloud_point c = cloud_at(rows + i * SDF_ROW, x);
+    vec3 d = sub(x, elem_vec(rows + i * SDF_ROW));
     real w = exponential(c.logit - m.top) * inv, along = dot(c.slope, g) - mean, over = c.h - m.phi;
-    out = axpy(w * along, c.n, out);
-    out = axpy(w * (dot(c.n, g) + over * along), c.slope, out);
-    out = axpy(-(w * over * c.inv_square), g, out);
+    real gheight = w * (gphi + along), gslope = w * over;
+    real glogit = w * (over * (gphi - mean) + (dot(c.n, g) + c.h * dot(c.slope, g) - both) - m.phi * along);
+    /* l = -d/sigma^2, logit = -d.d/(2 sigma^2) */
+    vec3 gd = axpy(glogit, c.slope, axpy(-(gslope * c.inv_square), g, scale(gheight, c.n)));
+    gx = add(gx, gd);
+    if (!bars) continue;
+    real *bar = bars + i * SDF_ROW;
+    put_vec(bar, sub(get_vec(bar), gd));
+    put_vec(bar + 3, add(get_vec(bar + 3), axpy(gheight, d, scale(w, g))));
+    bar[6] = bar[6] - (gslope * dot(d, g) + K(0.5) * glogit * dot(d, d));
   }
-  return out;
+  return gx;
 }
 
 /* ------------------------------------------------------------------------------- union and subtraction */
@@ -390,10 +407,6 @@ FN sdf_value primitive_at(const sdf_view *s, const sdf_primitive *q, vec3 x) {
   v.normal = elem_mat_vec(q->rotation, v.normal);
   return v;
 }
-/* Numbers per primitive that have cotangents: center, rotation vector (about the surface's axes), size,
- * exponents. */
-enum { SDF_PARAMETERS = 11 };
-
 /* No more than phi outside: the distance from the box around a superquadric; far below it inside. */
 FN real superquadric_below(const sdf_primitive *q, vec3 x) {
   vec3 d = elem_mat_tvec(q->rotation, sub(x, elem_vec(q->center)));
@@ -498,40 +511,40 @@ KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_sc
 /* One primitive of a union, whose weight is w = exp((phi of the union - its phi)/tau): the cotangent of x
  * from those of the union's phi and mean of normals, gmean at right angles to that mean; dw_l = w_l (sum w_m
  * dphi_m - dphi_l)/tau. */
-FN vec3 member_vjp(const sdf_view *s, const sdf_primitive *q, vec3 x, real phi, real gphi, vec3 gmean,
-                   real *parameters) {
+FN vec3 member_vjp(const sdf_view *s, int index, vec3 x, real phi, real gphi, vec3 gmean, real *parameters) {
+  const sdf_primitive *q = (const sdf_primitive *)s->primitives + index;
   elem inv_tau = K(1 / s->tau);
-  if (q->kind != SDF_SUPERQUADRIC) {
+  vec3 d = sub(x, elem_vec(q->center)), normal, gn, gx;
+  real *own = parameters ? parameters + (int64_t)SDF_PARAMETERS * index : 0;
+  if (q->kind == SDF_SUPERQUADRIC) {
+    vec3 local = elem_mat_tvec(q->rotation, d), glocal = elem_mat_tvec(q->rotation, gmean);
+    superquadric gauge = superquadric_gauge(q, local, K(SDF_FLOOR_VJP), parameters != 0);
+    sdf_value v = superquadric_value(q, &gauge);
+    real w = exponential((phi - v.phi) * inv_tau), g = w * (gphi - dot(v.normal, glocal) * inv_tau);
+    gx = elem_mat_vec(q->rotation, superquadric_vjp(q, local, gauge, g, scale(w, glocal), own ? own + 6 : 0));
+    gn = scale(w, gmean);
+    normal = elem_mat_vec(q->rotation, v.normal);
+  } else {
     const elem *rows = (const elem *)s->rows + (int64_t)q->first * SDF_ROW;
+    real *bars = parameters ? parameters + (int64_t)SDF_PARAMETERS * s->num + (int64_t)SDF_ROW * q->first : 0;
     sdf_value v = primitive_at(s, q, x);
     real w = exponential((phi - v.phi) * inv_tau), g = w * (gphi - dot(v.normal, gmean) * inv_tau);
-    return q->kind == SDF_POLYHEDRON ? polyhedron_vjp(q, rows, x, inv_tau, g, scale(w, gmean))
-                                     : cloud_vjp(q, rows, x, g, scale(w, gmean));
+    gn = scale(w, gmean);
+    gx = q->kind == SDF_POLYHEDRON ? polyhedron_vjp(q, rows, x, inv_tau, g, gn, bars)
+                                   : cloud_vjp(q, rows, x, g, gn, bars);
+    normal = v.normal;
   }
-  vec3 d = sub(x, elem_vec(q->center)), local = elem_mat_tvec(q->rotation, d),
-       gn = elem_mat_tvec(q->rotation, gmean);
-  superquadric gauge = superquadric_gauge(q, local, K(SDF_FLOOR_VJP), parameters != 0);
-  sdf_value v = superquadric_value(q, &gauge);
-  real w = exponential((phi - v.phi) * inv_tau), g = w * (gphi - dot(v.normal, gn) * inv_tau);
-  gn = scale(w, gn);
-  vec3 gx =
-      elem_mat_vec(q->rotation, superquadric_vjp(q, local, gauge, g, gn, parameters ? parameters + 6 : 0));
-  if (parameters) { /* turning the primitive turns its normal, and the point the other way */
-    vec3 turn = sub(elem_mat_vec(q->rotation, cross(v.normal, gn)), cross(d, gx));
-    put_vec(parameters, sub(get_vec(parameters), gx));
-    put_vec(parameters + 3, add(get_vec(parameters + 3), turn));
+  if (own) { /* turning the primitive turns its normal, and the point the other way */
+    put_vec(own, sub(get_vec(own), gx));
+    put_vec(own + 3, add(get_vec(own + 3), sub(cross(normal, gn), cross(d, gx))));
   }
   return gx;
 }
-/* parameters: [all primitives][SDF_PARAMETERS], or NULL. */
+/* parameters: [all primitives][SDF_PARAMETERS], then [all rows][SDF_ROW]; or NULL. */
 KERNEL vec3 sdf_unite_vjp(const sdf_view *s, vec3 x, real phi, const int32_t *list, real gphi, vec3 gmean,
                           real *parameters) {
   vec3 gx = vec_zero();
-  for (int k = 1; k <= list[0]; k++) {
-    const sdf_primitive *q = (const sdf_primitive *)s->primitives + list[k];
-    gx = add(gx, member_vjp(s, q, x, phi, gphi, gmean,
-                            parameters ? parameters + (int64_t)SDF_PARAMETERS * list[k] : 0));
-  }
+  for (int k = 1; k <= list[0]; k++) gx = add(gx, member_vjp(s, list[k], x, phi, gphi, gmean, parameters));
   return gx;
 }
 
