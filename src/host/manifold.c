@@ -158,6 +158,11 @@ static abut_status fill(abut_manifold *m, const abut_surface *const surface[2], 
 
 abut_status abut_manifold_create(const abut_surface *surface1, const abut_surface *surface2,
                                  const abut_manifold_options *options, abut_manifold **manifold) {
+  return manifold_create_with(surface1, surface2, options, NULL, manifold);
+}
+abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
+                                 const abut_manifold_options *options, const abut_kernels *kernels,
+                                 abut_manifold **manifold) {
   ABUT_REQUIRE(surface1, "surface1");
   ABUT_REQUIRE(surface2, "surface2");
   ABUT_REQUIRE(manifold, "manifold");
@@ -168,7 +173,7 @@ abut_status abut_manifold_create(const abut_surface *surface1, const abut_surfac
   abut_manifold *m = calloc(1, sizeof *m);
   if (!m) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
   m->options = o;
-  m->kernels = abut_kernels_find(o.dtype, NULL);
+  m->kernels = kernels ? kernels : abut_kernels_find(o.dtype, NULL);
   abut_status status =
       m->kernels ? fill(m, surface, !options) : abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d", o.dtype);
   if (status != ABUT_OK) {

@@ -17,4 +17,9 @@ struct abut_manifold {
   int64_t scratch;                /* numbers of one evaluation */
 };
 
+/* abut_manifold_create with an instance of the kernels, of the options' dtype; NULL: the widest. */
+abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
+                                 const abut_manifold_options *options, const abut_kernels *kernels,
+                                 abut_manifold **manifold);
+
 #endif

@@ -508,6 +508,12 @@ KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_sc
   return u;
 }
 
+/* exp((phi of the union - a primitive's)/tau), as a union has it: 0 where it is negligible. */
+FN real weight_of(real phi, real own, elem inv_tau) {
+  real w = exponential((phi - own) * inv_tau);
+  return sel(gt(w, splat(SDF_NEGLIGIBLE)), w, zero());
+}
+
 /* One primitive of a union, whose weight is w = exp((phi of the union - its phi)/tau): the cotangent of x
  * from those of the union's phi and mean of normals, gmean at right angles to that mean; dw_l = w_l (sum w_m
  * dphi_m - dphi_l)/tau. */
@@ -520,7 +526,7 @@ FN vec3 member_vjp(const sdf_view *s, int index, vec3 x, real phi, real gphi, ve
     vec3 local = elem_mat_tvec(q->rotation, d), glocal = elem_mat_tvec(q->rotation, gmean);
     superquadric gauge = superquadric_gauge(q, local, K(SDF_FLOOR_VJP), parameters != 0);
     sdf_value v = superquadric_value(q, &gauge);
-    real w = exponential((phi - v.phi) * inv_tau), g = w * (gphi - dot(v.normal, glocal) * inv_tau);
+    real w = weight_of(phi, v.phi, inv_tau), g = w * (gphi - dot(v.normal, glocal) * inv_tau);
     gx = elem_mat_vec(q->rotation, superquadric_vjp(q, local, gauge, g, scale(w, glocal), own ? own + 6 : 0));
     gn = scale(w, gmean);
     normal = elem_mat_vec(q->rotation, v.normal);
@@ -528,7 +534,7 @@ FN vec3 member_vjp(const sdf_view *s, int index, vec3 x, real phi, real gphi, ve
     const elem *rows = (const elem *)s->rows + (int64_t)q->first * SDF_ROW;
     real *bars = parameters ? parameters + (int64_t)SDF_PARAMETERS * s->num + (int64_t)SDF_ROW * q->first : 0;
     sdf_value v = primitive_at(s, q, x);
-    real w = exponential((phi - v.phi) * inv_tau), g = w * (gphi - dot(v.normal, gmean) * inv_tau);
+    real w = weight_of(phi, v.phi, inv_tau), g = w * (gphi - dot(v.normal, gmean) * inv_tau);
     gn = scale(w, gmean);
     gx = q->kind == SDF_POLYHEDRON ? polyhedron_vjp(q, rows, x, inv_tau, g, gn, bars)
                                    : cloud_vjp(q, rows, x, g, gn, bars);
