@@ -35,7 +35,9 @@ static abut_status check_witness(int64_t i, witness *q) {
     if (!(q->soft[k] >= 1e-9 && q->soft[k] <= 1e6))
       BAD("%lld: %s is %g, must lie in [1e-9, 1e6]", (long long)i, names[k], q->soft[k]);
   for (int k = 0; k < 3; k++) largest = fmax(largest, fmax(fabs(q->t1[k]), fabs(q->t2[k])));
-  q->unit = exp2(round(log2(largest)));
+  int exponent;
+  frexp(largest, &exponent);
+  q->unit = ldexp(1, exponent);
   for (int k = 0; k < 3; k++)
     if (!(fabs(q->r[k]) <= 1e12 * q->unit))
       BAD("%lld: %g apart along axis %d, must lie within %g", (long long)i, q->r[k], k, 1e12 * q->unit);
@@ -84,14 +86,18 @@ typedef struct witness_queue {
   _Alignas(64) double memory[8][3 * QUEUE]; /* r, t1, t2, out, bar, gr, gt1, gt2: [packs][3][lanes] */
 } witness_queue;
 
-static int64_t number_of(const witness_queue *q, int32_t i, int c) {
-  return (int64_t)(i / q->kernels->lanes * 3 + c) * q->kernels->lanes + i % q->kernels->lanes;
+/* Where query i's first numbers are; the next ones are `lanes` further. lanes is a power of two. */
+static int32_t place_of(const witness_queue *q, int32_t i) {
+  int32_t lane = i & (q->kernels->lanes - 1);
+  return 3 * (i - lane) + lane;
 }
 static void put_query(witness_queue *q, int32_t i, int array, const double x[3], double factor) {
-  for (int c = 0; c < 3; c++) real_put(q->kernels, q->memory[array], number_of(q, i, c), factor * x[c]);
+  const int32_t at = place_of(q, i), lanes = q->kernels->lanes;
+  for (int c = 0; c < 3; c++) real_put(q->kernels, q->memory[array], at + c * lanes, factor * x[c]);
 }
 static void get_answer(const witness_queue *q, int32_t i, int array, double factor, double x[3]) {
-  for (int c = 0; c < 3; c++) x[c] = factor * real_get(q->kernels, q->memory[array], number_of(q, i, c));
+  const int32_t at = place_of(q, i), lanes = q->kernels->lanes;
+  for (int c = 0; c < 3; c++) x[c] = factor * real_get(q->kernels, q->memory[array], at + c * lanes);
 }
 /* Absolute softness is in squares of the unit, so that units must agree, too. */
 static int may_join(const witness_queue *q, const witness *w) {
