@@ -78,7 +78,7 @@ if(HDF5_FOUND)
   target_include_directories(abut_program_dependencies SYSTEM INTERFACE ${HDF5_C_INCLUDE_DIRS})
   use_dependency(abut_program_dependencies HDF5 "${HDF5_C_LIBRARIES}")
 endif()
-note_dependency(HDF5 "${HDF5_FOUND}" "${HDF5_VERSION}" "abut rollout and optimise --out")
+note_dependency(HDF5 "${HDF5_FOUND}" "${HDF5_VERSION}" "abut rollout, optimise and manifold --out")
 
 find_plain_library(JANSSON jansson jansson.h)
 if(JANSSON_FOUND)

@@ -1,5 +1,5 @@
 """check_glb.py: reads a GLB file back and checks chunks, bounds and references. Usage: check_glb.py FILE FRAMES
-[TRIANGLES]; TRIANGLES: what all meshes must have together."""
+[TRIANGLES]; FRAMES: 0 where nothing moves; TRIANGLES: what all meshes must have together."""
 import json
 import math
 import struct
@@ -85,7 +85,10 @@ def main():
         assert corners == 3 * int(sys.argv[3]), "%d triangles" % (corners // 3)
     children = doc["nodes"][doc["scenes"][0]["nodes"][0]]["children"]
     assert sorted(children) == list(range(1, len(doc["nodes"])))
-    check_animation(doc, binary, int(sys.argv[2]))
+    if int(sys.argv[2]) == 0:
+        assert "animations" not in doc
+    else:
+        check_animation(doc, binary, int(sys.argv[2]))
 
 
 main()

@@ -36,6 +36,20 @@ refuses() { # text arguments
   fi
 }
 
+# write_poses NAME COUNT POSE LAST: poses of two surfaces, COUNT - 1 times POSE and then LAST, both 14 numbers
+write_poses() {
+  python3 - "$folder/$1" "$2" "$3" "$4" <<'PYTHON'
+import struct, sys
+path, count, pose, last = sys.argv[1:]
+header = "{'descr': '<f8', 'fortran_order': False, 'shape': (%s, 2, 7), }" % count
+header += " " * (-(len(header) + 11) % 64) + "\n"
+with open(path, "wb") as file:
+    file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode())
+    for i in range(int(count)):
+        file.write(struct.pack("<14d", *map(float, (last if i == int(count) - 1 else pose).split())))
+PYTHON
+}
+
 # write_npy NAME DESCR ORDER SHAPE VALUE [VERSION [PADDING]]: a file of equal numbers; PADDING blanks in its header
 write_npy() {
   python3 - "$folder/$1" "$2" "$3" "$4" "$5" "${6:-1}" "${7:-0}" <<'PYTHON'
@@ -265,9 +279,13 @@ if "$abut" rollout $random --seed 5 --json --out "$folder/ant.h5" 2>"$folder/std
     grep -aqF "$text" "$folder/far.h5" && pass || fail "the HDF5 file has no $text"
   done
   # a file that may not grow stands for a full disk: one sentence with the system's reason, and nothing stays
-  (trap '' XFSZ && ulimit -f 64 && "$abut" rollout $big --out "$out/full.h5") 2>&1 >/dev/null | tail -n 1 >"$folder/stdout"
-  grep -qE '^abut: .*/full.h5: HDF5 cannot write .*: File too large$' "$folder/stdout" && [ -z "$(ls -A "$out")" ] && pass ||
-    fail "a full disk: $(cat "$folder/stdout"), left $(ls -A "$out")"
+  full() { # arguments
+    (trap '' XFSZ && ulimit -f 64 && "$abut" "$@" --out "$out/full.h5" >/dev/null 2>"$folder/stderr")
+    code=$?
+    [ $code -eq 2 ] && tail -n 1 "$folder/stderr" | grep -qE '^abut: .*/full.h5: HDF5 cannot write .*: File too large$' &&
+      [ -z "$(ls -A "$out")" ] && pass || fail "a full disk: $1 exit code $code, $(cat "$folder/stderr"), left $(ls -A "$out")"
+  }
+  full rollout $big
 else
   refuses "built without HDF5: --out needs it" rollout $stack --out "$out/a.h5"
 fi
@@ -354,6 +372,97 @@ print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0
   refuses "encloses none" fit "$folder/square.obj" -o "$out/a.abut"
   refuses "name the geom with --geom" fit $stack -o "$out/a.abut"
   refuses "has no geom 'absent'" fit $stack --geom absent -o "$out/a.abut"
+
+  # ------------------------------------------------------------------------------------------- manifold
+  cubes="manifold $folder/cube.abut $folder/cube.abut"
+  still="0 0 0 1 0 0 0" # surface 1 where it is
+  write_poses touching.npy 1 "" "$still 0.2 0.1 1.9 1 0 0 0"
+  works $cubes --poses "$folder/touching.npy"
+  grep -q 'poses/s' "$folder/stdout" && pass || fail "manifold's table"
+  works $cubes --poses "$folder/touching.npy" --json
+  holds "list(value) == ['poses', 'contacts', 'threshold', 'active', 'active_mean', 'active_max', 'active_mean_by_group',
+    'deepest', 'seconds', 'poses_per_second']"
+  holds "list(value['active_mean_by_group']) == ['vertices_1', 'vertices_2', 'edges_1', 'edges_2']"
+  # sides of 2 m, 1.9 m apart: 0.1 m deep; the fit leaves 2 % of the size, and along a ray it is longer near an edge
+  holds "value['poses'] == 1 and -0.2 < value['deepest']['distance'] < -0.05 and value['active_mean_by_group']['vertices_1'] > 0"
+  holds "sum(value['active_mean_by_group'].values()) == value['active'] == value['active_max'] > 10"
+  active=$(sed 's/.*"active": \([0-9]*\).*/\1/' "$folder/stdout")
+  # 38 thousand contacts a pair: two blocks and a part, whose results are those of one pair
+  write_poses many.npy 60 "$still 0.2 0.1 1.9 1 0 0 0" "$still 9 0 0 1 0 0 0"
+  works $cubes --poses "$folder/many.npy" --json
+  holds "value['poses'] == 60 and value['active'] == 59 * $active and value['active_max'] == $active"
+  holds "value['deepest']['pose'] == 0"
+  works $cubes --poses "$folder/many.npy" --edges all --json
+  holds "value['contacts'] > 30000 and value['active'] == 59 * value['active_max'] > 0"
+  works $cubes --poses "$folder/touching.npy" --vertices 7,0 --edges 5 --form paper --selection softsort --dtype f32 --json
+  holds "value['contacts'] == 7 + 2 * 25 and value['active_mean_by_group']['vertices_2'] == 0"
+  works $cubes --poses "$folder/touching.npy" --threshold 0.5 --threads 1 --json
+  holds "0 < value['active'] < $active and value['threshold'] == 0.5"
+  for dtype in f8 f4; do
+    write_npy none.npy "<$dtype" False '(0, 2, 7)' 0
+    works $cubes --poses "$folder/none.npy" --json
+    holds "value['poses'] == 0 and value['active'] == 0 and value['active_mean'] is None and value['deepest'] is None"
+  done
+  works $cubes --poses "$folder/none.npy"
+  # what is wrong with poses, by their place in the file, whatever block that falls in
+  write_poses long.npy 60 "$still 0 0 3 1 0 0 0" "$still 0 0 3 2 0 0 0"
+  refuses "long.npy: pose 59 of surface 2: its quaternion has length 2, must be 1" $cubes --poses "$folder/long.npy" --edges all
+  write_poses nan.npy 60 "$still 0 0 3 1 0 0 0" "$still 0 nan 3 1 0 0 0"
+  refuses "nan.npy: the value at [59, 1, 1] is nan" $cubes --poses "$folder/nan.npy" --edges all --gltf "$out/a.glb"
+  write_npy narrow.npy '<f8' False '(3, 2, 6)' 0
+  write_npy three.npy '<f4' False '(3, 3, 7)' 0
+  write_npy pairs.npy '<f8' False '(3, 7)' 0
+  refuses "narrow.npy: shape [3, 2, 6], [P, 2, 7] needed" $cubes --poses "$folder/narrow.npy"
+  refuses "three.npy: shape [3, 3, 7], [P, 2, 7] needed" $cubes --poses "$folder/three.npy"
+  refuses "pairs.npy: 2 dimensions, 3 needed: [P, 2, 7]" $cubes --poses "$folder/pairs.npy"
+  head -c 1000 "$folder/many.npy" >"$folder/cut.npy"
+  refuses "cut.npy: truncated: 872 bytes of data, its header says 6720" $cubes --poses "$folder/cut.npy" --gltf "$out/a.glb"
+  refuses "needs --poses" $cubes
+  refuses "absent.npy" $cubes --poses "$folder/absent.npy"
+  cubes="$cubes --poses $folder/touching.npy"
+  refuses "$stack: it has no smooth surface; \`abut fit\` makes" manifold "$folder/cube.abut" $stack --poses "$folder/touching.npy"
+  refuses "needs A.abut B.abut" manifold "$folder/cube.abut"
+  refuses "--pose 1: $folder/touching.npy has 1 pair of poses" $cubes --gltf "$out/a.glb" --pose 1
+  refuses "--pose: needs --gltf" $cubes --pose 0
+  refuses "--threshold 1: must be a number of 0 or more and below 1" $cubes --threshold 1
+  refuses "--vertices 1,2,3: must be one or two integers" $cubes --vertices 1,2,3
+  refuses "--vertices -1: must be" $cubes --vertices -1
+  refuses "--edges 3,: must be" $cubes --edges 3,
+  refuses "surface 2 has" $cubes --vertices 3,9999
+  refuses "edges of one surface only" $cubes --edges 3,0
+  refuses "no vertices and no edges" $cubes --vertices 0 --edges 0
+  refuses "--form weighted: must be one of linear|paper" $cubes --form weighted
+  refuses "a.gltf: the name must end in .glb" $cubes --gltf "$out/a.gltf"
+  # two surfaces, and 26 triangles for every active contact
+  works $cubes --gltf "$folder/cubes.glb" --json
+  triangles=$("$abut" info "$folder/cube.abut" --json | python3 -c 'import json, sys
+print(json.load(sys.stdin)["geoms"][0]["surface"]["triangles"])')
+  python3 "$here/check_glb.py" "$folder/cubes.glb" 0 $((2 * triangles + 26 * active)) && pass || fail "the picture of contacts"
+  write_poses apart.npy 1 "" "$still 9 0 0 1 0 0 0"
+  works manifold "$folder/cube.abut" "$folder/cube.abut" --poses "$folder/apart.npy" --gltf "$folder/apart.glb"
+  python3 "$here/check_glb.py" "$folder/apart.glb" 0 $((2 * triangles)) && pass || fail "the picture of no contacts"
+  many="manifold $folder/cube.abut $folder/cube.abut --poses $folder/many.npy --edges all --threshold 0"
+  if [ "$files" = "${files#*--out}" ]; then
+    refuses "built without HDF5: --out needs it" $cubes --out "$out/a.h5"
+  else
+    refuses "a.txt: the name must end in .h5 or .hdf5" $cubes --out "$out/a.txt"
+    refuses "long.npy: pose 59" manifold "$folder/cube.abut" "$folder/cube.abut" --poses "$folder/long.npy" --edges all --out "$out/a.h5"
+    works manifold "$folder/cube.abut" "$folder/cube.abut" --poses "$folder/none.npy" --out "$folder/none.h5"
+    works $many --dtype f32 --out "$folder/many.h5"
+    for text in first contact point distance normal activity poses_written surface_1 threshold tau_pen unit; do
+      grep -aqF "$text" "$folder/many.h5" && pass || fail "the HDF5 file of contacts has no $text"
+    done
+    full $many
+  fi
+  # an interrupted manifold leaves nothing
+  write_poses endless.npy 20000 "$still 0.2 0.1 1.9 1 0 0 0" "$still 9 0 0 1 0 0 0"
+  "$abut" $cubes --poses "$folder/endless.npy" --edges all --gltf "$out/endless.glb" --pose 19999 >/dev/null 2>"$folder/stderr" &
+  runner=$!
+  sleep 0.5
+  kill -TERM $runner
+  wait $runner
+  [ $? -eq 2 ] && grep -q interrupted "$folder/stderr" && [ -z "$(ls -A "$out")" ] && pass ||
+    fail "manifold under SIGTERM: $(cat "$folder/stderr"), left $(ls -A "$out")"
 else
   refuses "built without" fit "$folder/cube.obj" -o "$out/a.abut"
 fi

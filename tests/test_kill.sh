@@ -1,5 +1,5 @@
 #!/bin/sh
-# test_kill.sh: a rollout that is killed leaves every step that it flushed. ABUT: the program.
+# test_kill.sh: a rollout or a manifold that is killed leaves every step or pose that it flushed. ABUT: the program.
 set -u
 compare=${ABUT_BUILD:-build}/tests/compare_hdf5
 [ -x "$compare" ] || { echo "skipped: no HDF5"; exit 77; }
@@ -42,6 +42,47 @@ kill_at 0 100
 # a whole file counts all of its steps
 "$abut" $run --steps 30 --out "$folder/whole.h5" >/dev/null 2>&1
 [ "$(count "$folder/whole.h5")" = 30 ] && pass || fail "a whole file of 30 steps counts $(count "$folder/whole.h5")"
+
+# --------------------------------------------------------------------------------------------- manifold
+# Contacts are appended to datasets that grow, so where a kill falls matters more: many, at all times of a run
+# of 40 blocks or so.
+quick="--primitives 1 --grid 24 --vertices 60"
+if command -v python3 >/dev/null && "$abut" fit scenes/stack5.abut --geom box1 $quick -o "$folder/box.abut" >/dev/null 2>&1; then
+  python3 - "$folder/poses.npy" <<'PYTHON'
+import random, struct, sys
+random.seed(1)
+with open(sys.argv[1], "wb") as file:
+    header = "{'descr': '<f8', 'fortran_order': False, 'shape': (1000, 2, 7), }"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    file.write(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header.encode())
+    for pose in range(1000):
+        q = [random.gauss(0, 1) for _ in range(4)]
+        length = sum(x * x for x in q) ** 0.5
+        place = [random.uniform(-0.15, 0.15) for _ in range(3)]
+        file.write(struct.pack("<14d", 0, 0, 0, 1, 0, 0, 0, *place, *[x / length for x in q]))
+PYTHON
+  run="manifold $folder/box.abut $folder/box.abut --poses $folder/poses.npy --edges all --threshold 1e-9"
+  "$abut" $run --out "$folder/contacts.h5" >/dev/null
+  [ "$(count "$folder/contacts.h5")" = 1000 ] && pass || fail "a whole file of 1000 poses counts $(count "$folder/contacts.h5")"
+  "$abut" $run --threads 1 --out "$folder/again.h5" >/dev/null
+  message=$("$compare" "$folder/again.h5" "$folder/contacts.h5" 2>&1) && pass || fail "threads change contacts: $message"
+  some=0
+  for try in 1 2 3 4 5 6 7 8 9 10 11 12; do
+    "$abut" $run --out "$folder/killed.h5" >/dev/null 2>&1 &
+    runner=$!
+    sleep 0.$(printf %02d $((try * 7)))
+    kill -9 $runner 2>/dev/null || continue # it was faster
+    wait $runner 2>/dev/null
+    part=$folder/killed.h5.$runner-0.part
+    poses=$(count "$part")
+    if [ "$poses" -gt 0 ]; then
+      some=$((some + 1))
+      message=$("$compare" "$part" "$folder/contacts.h5" 2>&1) && pass || fail "killed after $poses poses: $message"
+    fi
+    rm -f "$part" "$folder/killed.h5"
+  done
+  [ $some -gt 0 ] && pass || fail "no killed manifold left contacts"
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -24,6 +24,7 @@ int cli_gradient(const cli_options *options);
 int cli_optimise(const cli_options *options);
 int cli_fit(const cli_options *options);
 int cli_query(const cli_options *options);
+int cli_manifold(const cli_options *options);
 int cli_bench(const cli_options *options);
 
 #endif

@@ -15,7 +15,7 @@ static int load_ranges(ctrl *out, const abut_model *model) {
 
 static int load_file(ctrl *out, const char *path, int64_t nenv, int64_t nstep) {
   int64_t shape[3];
-  int code = read_npy(path, shape, &out->file);
+  int code = read_npy(path, "[N or 1, T or 1, nu]", shape, &out->file);
   if (code != CLI_OK) return code;
   if ((shape[0] != 1 && shape[0] != nenv) || (shape[1] != 1 && shape[1] != nstep) || shape[2] != out->nu)
     return cli_error("%s: shape [%lld, %lld, %lld], [%lld or 1, %lld or 1, %lld] needed", path,

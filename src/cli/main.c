@@ -22,6 +22,8 @@ int main(int argc, char **argv) {
     return cli_fit(&options);
   case COMMAND_QUERY:
     return cli_query(&options);
+  case COMMAND_MANIFOLD:
+    return cli_manifold(&options);
   default:
     return cli_bench(&options);
   }

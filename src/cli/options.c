@@ -7,14 +7,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum option_kind { FLAG, INTEGER, UNSIGNED, POSITIVE, UP_TO, NONNEGATIVE, CHOICE, TEXT } option_kind;
+typedef enum option_kind {
+  FLAG,
+  INTEGER,
+  COUNTS,
+  UNSIGNED,
+  POSITIVE,
+  UP_TO,
+  NONNEGATIVE,
+  CHOICE,
+  TEXT
+} option_kind;
 
 typedef struct option_spec {
   const char *name;
   option_kind kind;
   unsigned commands;
-  size_t offset;   /* in cli_options */
-  double min, max; /* INTEGER: both included; UP_TO: above 0, max included; POSITIVE: max excluded, 0: none */
+  size_t offset;      /* in cli_options */
+  double min, max;    /* INTEGER: both included; UP_TO: above 0, max included; else max excluded, 0: none */
   const char *value;  /* its name in the help; CHOICE: the words, separated by | */
   const char *preset; /* value where it is not given; NULL: 0 */
   const char *note;   /* the default in words; NULL: preset */
@@ -72,9 +82,10 @@ static const option_spec table[] = {
      "standard deviation of noise on the initial qvel and qpos"},
     {"device", CHOICE, STEP_COMMANDS | COMMAND_BENCH, AT(device), 0, 0, "auto|cpu|cuda", "auto", NULL,
      "where steps run"},
-    {"threads", INTEGER, STEP_COMMANDS, AT(threads), 0, 4096, "K", "0", "all cores", "threads of the CPU"},
-    {"dtype", CHOICE, STEP_COMMANDS | COMMAND_QUERY | COMMAND_BENCH, AT(dtype), 0, 0, "f64|f32", "f64", NULL,
-     "arithmetic"},
+    {"threads", INTEGER, STEP_COMMANDS | COMMAND_MANIFOLD, AT(threads), 0, 4096, "K", "0", "all cores",
+     "threads of the CPU"},
+    {"dtype", CHOICE, STEP_COMMANDS | COMMAND_QUERY | COMMAND_MANIFOLD | COMMAND_BENCH, AT(dtype), 0, 0,
+     "f64|f32", "f64", NULL, "arithmetic"},
     {"out", TEXT, COMMAND_ROLLOUT, AT(out), 0, 0, "FILE.h5", NULL, "none",
      "trajectories of every environment"},
     {"out", TEXT, COMMAND_OPTIMISE, AT(out), 0, 0, "FILE.h5", NULL, "none",
@@ -119,8 +130,26 @@ static const option_spec table[] = {
      "width of the blend between primitives (m)"},
     {"density", POSITIVE, COMMAND_FIT, AT(density), 0, 0, "RHO", "1000", NULL,
      "density of the body (kg/m^3)"},
-    {"json", FLAG, COMMAND_INFO | RUN_COMMANDS | COMMAND_BENCH | COMMAND_OPTIMISE | COMMAND_FIT, AT(json), 0,
-     0, NULL, NULL, NULL, "one JSON value on standard output"},
+    {"poses", TEXT, COMMAND_MANIFOLD, AT(poses), 0, 0, "FILE.npy", NULL, "must be given",
+     "[P, 2, 7]: position (m) and quaternion (w, x, y, z) of either surface"},
+    {"out", TEXT, COMMAND_MANIFOLD, AT(out), 0, 0, "FILE.h5", NULL, "none",
+     "active contacts of every pair of poses"},
+    {"threshold", NONNEGATIVE, COMMAND_MANIFOLD, AT(threshold), 0, 1, "A", "1e-3", NULL,
+     "contacts of more activity than this are active"},
+    {"vertices", COUNTS, COMMAND_MANIFOLD, AT(surface_vertices), 0, 0, "K|K1,K2|all", "all", NULL,
+     "deepest vertices of either surface that are contacts"},
+    {"edges", COUNTS, COMMAND_MANIFOLD, AT(surface_edges), 0, 0, "K|K1,K2|all", NULL, "32, or all if fewer",
+     "deepest edges of either surface that are paired"},
+    {"form", CHOICE, COMMAND_MANIFOLD, AT(manifold_form), 0, 0, "linear|paper", "linear", NULL,
+     "distance of pairs of edges"},
+    {"selection", CHOICE, COMMAND_MANIFOLD, AT(selection), 0, 0, "hard|softsort", "hard", NULL,
+     "how the deepest are chosen"},
+    {"gltf", TEXT, COMMAND_MANIFOLD, AT(gltf), 0, 0, "FILE.glb", NULL, "none",
+     "both surfaces and their active contacts at one pair of poses"},
+    {"pose", INTEGER, COMMAND_MANIFOLD, AT(pose), 0, 1e12, "I", "0", NULL, "the pair that --gltf shows"},
+    {"json", FLAG,
+     COMMAND_INFO | RUN_COMMANDS | COMMAND_BENCH | COMMAND_OPTIMISE | COMMAND_FIT | COMMAND_MANIFOLD,
+     AT(json), 0, 0, NULL, NULL, NULL, "one JSON value on standard output"},
 };
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 _Static_assert(OPTION_COUNT <= 64, "cli_options.given has a bit per option");
@@ -141,6 +170,7 @@ static const command_spec commands[] = {
     {"fit", COMMAND_FIT, 1, 1, "MESH", "fit superquadrics to a mesh (.obj, .stl, or one in a scene)"},
     {"query", COMMAND_QUERY, 1, 2, "plane|longrange|ee|vf|sq|cp|manifold [FILE.json]",
      "answer contact queries: a JSON array in, one out"},
+    {"manifold", COMMAND_MANIFOLD, 2, 2, "A.abut B.abut", "smooth contacts of two surfaces at many poses"},
     {"bench", COMMAND_BENCH, 0, 0, "", "measure, one `name value unit` a line"},
 };
 enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
@@ -177,6 +207,27 @@ static int parse_integer(const option_spec *spec, const char *text, int64_t *val
   return CLI_OK;
 }
 
+/* One count for both surfaces, or two. */
+static int parse_counts(const option_spec *spec, const char *text, int64_t counts[2]) {
+  const char *at = text;
+  counts[0] = counts[1] = -1;
+  if (!strcmp(text, "all")) return CLI_OK;
+  for (int i = 0; i < 2; i++) {
+    char *end;
+    errno = 0;
+    long long parsed = strtoll(at, &end, 10);
+    int last = i == 1 || *end != ',';
+    if (end == at || errno || parsed < 0 || parsed > INT32_MAX || (last && *end))
+      return cli_error("--%s %s: must be one or two integers from 0 to %d, or all", spec->name, text,
+                       INT32_MAX);
+    counts[i] = parsed;
+    if (last && i == 0) counts[1] = parsed;
+    if (last) break;
+    at = end + 1;
+  }
+  return CLI_OK;
+}
+
 static int parse_unsigned(const option_spec *spec, const char *text, uint64_t *value) {
   char *end;
   errno = 0;
@@ -194,7 +245,7 @@ static int parse_real(const option_spec *spec, const char *text, double *value) 
   if (spec->kind == UP_TO && (end == text || *end || !inside || !(parsed <= spec->max)))
     return cli_error("--%s %s: must be a number above 0 and at most %g", spec->name, text, spec->max);
   if (end == text || *end || !isfinite(parsed) || !inside ||
-      (spec->kind == POSITIVE && spec->max > 0 && parsed >= spec->max)) {
+      (spec->kind != UP_TO && spec->max > 0 && parsed >= spec->max)) {
     const char *low = spec->kind == POSITIVE ? "above 0" : "of 0 or more";
     if (spec->max > 0)
       return cli_error("--%s %s: must be a number %s and below %g", spec->name, text, low, spec->max);
@@ -231,6 +282,8 @@ static int parse_value(const option_spec *spec, const char *text, cli_options *o
     return CLI_OK;
   case INTEGER:
     return parse_integer(spec, text, at);
+  case COUNTS:
+    return parse_counts(spec, text, at);
   case UNSIGNED:
     return parse_unsigned(spec, text, at);
   case POSITIVE:

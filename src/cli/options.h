@@ -14,6 +14,7 @@ enum {
   COMMAND_BENCH = 32,
   COMMAND_OPTIMISE = 64,
   COMMAND_FIT = 128,
+  COMMAND_MANIFOLD = 256,
 };
 
 /* Every option's value; 0 or NULL where it was not given and has no fixed default. */
@@ -23,14 +24,15 @@ typedef struct cli_options {
   int argument_count;
   uint64_t given; /* bit i: the table's option i was on the command line */
   int64_t envs, steps, threads, max_iterations, hull_points, tessellation, env, buffer, iterations,
-      primitives, vertices, grid, rounds;
+      primitives, vertices, grid, rounds, pose;
+  int64_t surface_vertices[2], surface_edges[2]; /* of either surface; -1: all */
   uint64_t seed;
   double dt, reach, stiffness, length, gap0, max_separation, friction, epsilon, slip, tol, perturb, gap, tau,
-      density;
-  int contact, form, weights, friction_form, solver, device,
-      dtype; /* indices of the choices, in abut.h's order */
+      density, threshold;
+  int contact, form, weights, friction_form, solver, device, dtype, manifold_form,
+      selection; /* indices of the choices, in abut.h's order */
   int json, check, ignore_unsupported, require_success, polyhedra;
-  const char *ctrl, *key, *out, *gltf, *filter, *scenes, *geom;
+  const char *ctrl, *key, *out, *gltf, *filter, *scenes, *geom, *poses;
 } cli_options;
 
 /* Parses argv[1...]. Returns -1 to go on, else the exit code: help was printed, or an error was. */

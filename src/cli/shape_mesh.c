@@ -1,5 +1,5 @@
 /* shape_mesh.c: polytopes by their hull's faces, round shapes by a tessellated sphere, half-spaces by a quad;
- * under long-range contact all but half-spaces by the triangles of their surface. */
+ * under long-range contact all but half-spaces by the triangles of their surface. Contacts by pins. */
 #include "shape_mesh.h"
 #include "cli.h"
 #include "host/model.h"
@@ -79,12 +79,12 @@ static void set_triangle(shape_mesh *out, int64_t i, const double *const corner[
   }
 }
 
-static int make_polytope(const abut_hull *hull, shape_mesh *out) {
-  int code = allocate(out, 3 * (int64_t)hull->nface, 3 * (int64_t)hull->nface);
-  for (int32_t f = 0; code == CLI_OK && f < hull->nface; f++) {
+int shape_mesh_triangles(const double *points, const int32_t *triangles, int64_t count, shape_mesh *out) {
+  int code = allocate(out, 3 * count, 3 * count);
+  for (int64_t i = 0; code == CLI_OK && i < count; i++) {
     const double *corner[3];
-    for (int i = 0; i < 3; i++) corner[i] = hull->points + 3 * (size_t)hull->faces[3 * f + i];
-    set_triangle(out, f, corner);
+    for (int k = 0; k < 3; k++) corner[k] = points + 3 * (int64_t)triangles[3 * i + k];
+    set_triangle(out, i, corner);
   }
   return code;
 }
@@ -149,5 +149,73 @@ int shape_mesh_create(const abut_model *model, int32_t geom, int contact, shape_
   if (hull.npoint == 0) return make_plane(&def, out);
   if (contact == ABUT_CONTACT_LONGRANGE) return make_surface(model, geom, out);
   if (hull.radius > 0 || hull.nface == 0) return make_round(&hull, out);
-  return make_polytope(&hull, out);
+  return shape_mesh_triangles(hull.points, hull.faces, hull.nface, out);
+}
+
+/* ------------------------------------------------------------------------------------------ contacts */
+
+enum {
+  BALL_POINTS = 12,
+  BALL_FACES = 20,
+  RIM = 6,
+  PIN_POINTS = BALL_POINTS + RIM + 1,
+  PIN_FACES = BALL_FACES + RIM
+};
+
+/* An icosahedron, shaded as a ball. */
+static void set_ball(shape_mesh *out, int64_t first, uint32_t *indices, const double at[3], double radius) {
+  static const double a = 0.52573111211913361,
+                      b = 0.85065080835203993; /* a : b as 1 : golden ratio, of length 1 */
+  static const uint8_t faces[BALL_FACES][3] = {{0, 11, 5}, {0, 5, 1},  {0, 1, 7},   {0, 7, 10}, {0, 10, 11},
+                                               {1, 5, 9},  {5, 11, 4}, {11, 10, 2}, {10, 7, 6}, {7, 1, 8},
+                                               {3, 9, 4},  {3, 4, 2},  {3, 2, 6},   {3, 6, 8},  {3, 8, 9},
+                                               {4, 9, 5},  {2, 4, 11}, {6, 2, 10},  {8, 6, 7},  {9, 8, 1}};
+  const double corners[BALL_POINTS][3] = {{-a, b, 0}, {a, b, 0}, {-a, -b, 0}, {a, -b, 0},
+                                          {0, -a, b}, {0, a, b}, {0, -a, -b}, {0, a, -b},
+                                          {b, 0, -a}, {b, 0, a}, {-b, 0, -a}, {-b, 0, a}};
+  for (int i = 0; i < BALL_POINTS; i++) {
+    double place[3];
+    for (int k = 0; k < 3; k++) place[k] = at[k] + radius * corners[i][k];
+    set_point(out, first + i, place, corners[i]);
+  }
+  for (int i = 0; i < 3 * BALL_FACES; i++) indices[i] = (uint32_t)first + faces[i / 3][i % 3];
+}
+
+/* A cone without a base: its rim is in the ball. */
+static void set_cone(shape_mesh *out, int64_t first, uint32_t *indices, const double at[3],
+                     const double axis[3], double length, double radius) {
+  const double pi = 3.14159265358979323846;
+  int least = 0; /* axis most across */
+  for (int k = 1; k < 3; k++)
+    if (fabs(axis[k]) < fabs(axis[least])) least = k;
+  double u[3], v[3], across = sqrt(1 - axis[least] * axis[least]);
+  for (int k = 0; k < 3; k++) u[k] = ((k == least) - axis[least] * axis[k]) / across;
+  for (int k = 0; k < 3; k++) v[k] = axis[(k + 1) % 3] * u[(k + 2) % 3] - axis[(k + 2) % 3] * u[(k + 1) % 3];
+  for (int i = 0; i < RIM; i++) {
+    double place[3], normal[3], turn = 2 * pi * i / RIM;
+    for (int k = 0; k < 3; k++) normal[k] = cos(turn) * u[k] + sin(turn) * v[k];
+    for (int k = 0; k < 3; k++) place[k] = at[k] + radius * normal[k];
+    set_point(out, first + i, place, normal);
+    const uint32_t base = (uint32_t)first,
+                   corners[3] = {base + (uint32_t)i, base + (uint32_t)(i + 1) % RIM, base + RIM};
+    memcpy(indices + 3 * i, corners, sizeof corners);
+  }
+  double tip[3];
+  for (int k = 0; k < 3; k++) tip[k] = at[k] + length * axis[k];
+  set_point(out, first + RIM, tip, axis);
+}
+
+int shape_mesh_pins(const double *points, const double *arrows, int64_t count, double radius,
+                    shape_mesh *out) {
+  int code = allocate(out, PIN_POINTS * count, 3 * PIN_FACES * count);
+  for (int64_t i = 0; code == CLI_OK && i < count; i++) {
+    const double *arrow = arrows + 3 * i;
+    double length = sqrt(arrow[0] * arrow[0] + arrow[1] * arrow[1] + arrow[2] * arrow[2]), axis[3];
+    for (int k = 0; k < 3; k++) axis[k] = length > 0 ? arrow[k] / length : k == 2;
+    int64_t first = PIN_POINTS * i;
+    uint32_t *indices = out->indices + 3 * PIN_FACES * i;
+    set_ball(out, first, indices, points + 3 * i, radius);
+    set_cone(out, first + BALL_POINTS, indices + 3 * BALL_FACES, points + 3 * i, axis, length, 0.7 * radius);
+  }
+  return code;
 }

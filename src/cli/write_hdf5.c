@@ -26,9 +26,8 @@ int hdf5_close(hdf5_file *out, int complete) {
 }
 
 #else
-#include "output_file.h"
+#include "hdf5_output.h"
 #include <errno.h>
-#include <hdf5.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,16 +37,12 @@ static const char *const names[DATASET_COUNT] = {
 enum { CHUNK_BYTES = 1 << 20 };
 
 struct hdf5_file {
-  output_file file;
-  hid_t id, type;
+  hdf5_output to;
+  hid_t type;
   hid_t datasets[DATASET_COUNT];
 };
 
 int hdf5_check(void) { return CLI_OK; }
-
-static int fail(const hdf5_file *out, const char *what) {
-  return cli_error("%s: HDF5 cannot write %s%s", out->file.path, what, output_file_reason());
-}
 
 /* A chunk holds whole rows of a few environments over a few steps: neither reading one environment nor one
  * step then touches much more than it wants. */
@@ -77,7 +72,7 @@ static hid_t create_dataset(const hdf5_file *out, const char *name, hid_t type, 
     choose_chunk(rank, dims, H5Tget_size(type), chunk);
     H5Pset_chunk(settings, rank, chunk);
   }
-  hid_t dataset = H5Dcreate2(out->id, name, type, space, H5P_DEFAULT, settings, H5P_DEFAULT);
+  hid_t dataset = H5Dcreate2(out->to.id, name, type, space, H5P_DEFAULT, settings, H5P_DEFAULT);
   H5Pclose(settings);
   H5Sclose(space);
   return dataset;
@@ -103,27 +98,9 @@ static int create_datasets(hdf5_file *out, const trajectory *plan) {
   for (int i = 0; i < DATASET_COUNT; i++) {
     hid_t type = i == STATUS ? H5T_NATIVE_UINT32 : i == STEPS_WRITTEN ? H5T_NATIVE_INT64 : out->type;
     out->datasets[i] = create_dataset(out, names[i], type, shapes[i].rank, shapes[i].dims);
-    if (out->datasets[i] < 0) return fail(out, names[i]);
+    if (out->datasets[i] < 0) return hdf5_output_fail(&out->to, names[i]);
   }
   return CLI_OK;
-}
-
-static int write_attribute(const hdf5_file *out, const char *name, hid_t type, const void *value) {
-  hid_t space = H5Screate(H5S_SCALAR);
-  hid_t attribute = H5Acreate2(out->id, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
-  int failed = attribute < 0 || H5Awrite(attribute, type, value) < 0;
-  if (attribute >= 0) H5Aclose(attribute);
-  H5Sclose(space);
-  return failed ? fail(out, name) : CLI_OK;
-}
-
-static int write_text(const hdf5_file *out, const char *name, const char *text) {
-  hid_t type = H5Tcopy(H5T_C_S1);
-  H5Tset_size(type, H5T_VARIABLE);
-  H5Tset_cset(type, H5T_CSET_UTF8);
-  int code = write_attribute(out, name, type, &text);
-  H5Tclose(type);
-  return code;
 }
 
 static int write_attributes(const hdf5_file *out, const trajectory *plan, const cli_options *options) {
@@ -154,64 +131,50 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
                  {"epsilon", used->epsilon},
                  {"tessellation", (double)options->tessellation},
                  {"max_iterations", used->max_iterations}};
-  int code = write_attribute(out, "seed", H5T_NATIVE_UINT64, &options->seed);
+  hid_t root = out->to.id;
+  int code = hdf5_output_number(&out->to, root, "seed", H5T_NATIVE_UINT64, &options->seed);
   for (size_t i = 0; code == CLI_OK && i < sizeof texts / sizeof *texts; i++)
-    code = write_text(out, texts[i].name, texts[i].text);
+    code = hdf5_output_text(&out->to, root, texts[i].name, texts[i].text);
   for (size_t i = 0; code == CLI_OK && i < sizeof numbers / sizeof *numbers; i++)
-    code = write_attribute(out, numbers[i].name, H5T_NATIVE_DOUBLE, &numbers[i].value);
+    code = hdf5_output_number(&out->to, root, numbers[i].name, H5T_NATIVE_DOUBLE, &numbers[i].value);
   return code;
 }
 
-static void release(hdf5_file *out) {
+static int close_file(hdf5_file *out, int complete) {
   for (int i = 0; i < DATASET_COUNT; i++)
     if (out->datasets[i] >= 0) H5Dclose(out->datasets[i]);
-  if (out->id >= 0) H5Fclose(out->id);
+  int code = hdf5_output_close(&out->to, complete);
+  free(out);
+  return code;
 }
 
 static int write_whole(const hdf5_file *out, int dataset, hid_t type, const void *values) {
-  herr_t error = H5Dwrite(out->datasets[dataset], type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values);
-  return error < 0 ? fail(out, names[dataset]) : CLI_OK;
-}
-
-static int flush(const hdf5_file *out) {
-  return H5Fflush(out->id, H5F_SCOPE_GLOBAL) < 0 ? fail(out, "the file") : CLI_OK;
+  return hdf5_output_whole(&out->to, out->datasets[dataset], names[dataset], type, values);
 }
 
 /* The environments' status so far and the number of steps: it counts only what has left the program. */
 static int write_progress(const hdf5_file *out, const trajectory *from, int64_t steps) {
   int code = CLI_OK;
   if (steps) code = write_whole(out, STATUS, H5T_NATIVE_UINT32, from->env_status);
-  if (code == CLI_OK) code = flush(out);
+  if (code == CLI_OK) code = hdf5_output_flush(&out->to);
   if (code == CLI_OK) code = write_whole(out, STEPS_WRITTEN, H5T_NATIVE_INT64, &steps);
-  return code == CLI_OK ? flush(out) : code;
+  return code == CLI_OK ? hdf5_output_flush(&out->to) : code;
 }
 
 int hdf5_open(hdf5_file **result, const char *path, const trajectory *plan, const cli_options *options) {
   *result = NULL;
   hdf5_file *out = calloc(1, sizeof *out);
   if (!out) return cli_error("out of memory");
-  out->id = -1;
   for (int i = 0; i < DATASET_COUNT; i++) out->datasets[i] = -1;
-  int code = output_file_open(&out->file, path);
-  errno = 0;       /* HDF5 leaves the system's reason there */
-  H5dont_atexit(); /* every file is closed here; HDF5's own exit crashes on one that a full disk left
-                      incomplete */
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  if (code == CLI_OK) {
-    out->id = H5Fcreate(out->file.partial, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
-    out->type = plan->job->options.dtype == ABUT_F64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
-    if (out->id < 0) code = fail(out, "the file");
-  }
+  int code = hdf5_output_open(&out->to, path);
+  out->type = plan->job->options.dtype == ABUT_F64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
   if (code == CLI_OK) code = create_datasets(out, plan);
   if (code == CLI_OK) code = write_attributes(out, plan, options);
   if (code == CLI_OK) code = write_progress(out, plan, 0);
-  if (code == CLI_OK) {
+  if (code == CLI_OK)
     *result = out;
-    return code;
-  }
-  release(out);
-  output_file_close(&out->file, 0);
-  free(out);
+  else
+    close_file(out, 0);
   return code;
 }
 
@@ -220,14 +183,8 @@ static int write_rows(const hdf5_file *out, int dataset, const array *from, int6
   if (from->count == 0) return CLI_OK;
   hsize_t start[4] = {0, (hsize_t)first, 0, 0}, size[4];
   for (int i = 0; i < from->tensor.ndim; i++) size[i] = (hsize_t)from->shape[i];
-  hid_t file_space = H5Dget_space(out->datasets[dataset]);
-  hid_t memory_space = H5Screate_simple(from->tensor.ndim, size, NULL);
-  int failed = H5Sselect_hyperslab(file_space, H5S_SELECT_SET, start, NULL, size, NULL) < 0 ||
-               H5Dwrite(out->datasets[dataset], out->type, memory_space, file_space, H5P_DEFAULT,
-                        from->tensor.data) < 0;
-  H5Sclose(memory_space);
-  H5Sclose(file_space);
-  return failed ? fail(out, names[dataset]) : CLI_OK;
+  return hdf5_output_block(&out->to, out->datasets[dataset], names[dataset], out->type, from->tensor.ndim,
+                           start, size, from->tensor.data);
 }
 
 int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first, int64_t n) {
@@ -243,12 +200,6 @@ int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first, int64_t n)
   return code == CLI_OK ? write_progress(out, from, first + n) : code;
 }
 
-int hdf5_close(hdf5_file *out, int complete) {
-  if (!out) return CLI_OK;
-  release(out);
-  int code = output_file_close(&out->file, complete);
-  free(out);
-  return code;
-}
+int hdf5_close(hdf5_file *out, int complete) { return out ? close_file(out, complete) : CLI_OK; }
 
 #endif

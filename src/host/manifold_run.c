@@ -332,27 +332,30 @@ static void *run_chunks(void *arg) {
 
 /* ------------------------------------------------------------------------------------------------ calls */
 
-/* Numbers are finite, quaternions unit, and surfaces not so far apart that squares overflow in single
- * precision. */
-static abut_status check_poses(int64_t count, const double *poses, double unit) {
+abut_status manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count, const double *poses) {
+  const double most = MOST_APART * m->unit;
   for (int64_t i = 0; i < 2 * count; i++) {
     const double *pose = poses + 7 * i;
+    const long long number = first + i / 2;
+    const int surface = (int)(i % 2) + 1;
     for (int k = 0; k < 7; k++)
       if (!isfinite(pose[k]))
-        return abut_fail(ABUT_ERROR_ARGUMENT, "pose %lld of surface %d: number %d is %g", (long long)(i / 2),
-                         (int)(i % 2) + 1, k, pose[k]);
+        return abut_fail(ABUT_ERROR_ARGUMENT, "pose %lld of surface %d: number %d is %g", number, surface, k,
+                         pose[k]);
     double n = sqrt(pose[3] * pose[3] + pose[4] * pose[4] + pose[5] * pose[5] + pose[6] * pose[6]);
     if (!(fabs(n - 1) < 1e-3))
       return abut_fail(ABUT_ERROR_ARGUMENT,
-                       "pose %lld of surface %d: its quaternion has length %g, must be 1", (long long)(i / 2),
-                       (int)(i % 2) + 1, n);
+                       "pose %lld of surface %d: its quaternion has length %g, must be 1", number, surface,
+                       n);
   }
   for (int64_t i = 0; i < count; i++)
-    for (int k = 0; k < 3; k++)
-      if (!(fabs(poses[14 * i + 7 + k] - poses[14 * i + k]) <= MOST_APART * unit))
+    for (int k = 0; k < 3; k++) {
+      double apart = poses[14 * i + 7 + k] - poses[14 * i + k];
+      if (!(fabs(apart) <= most))
         return abut_fail(ABUT_ERROR_ARGUMENT,
-                         "pose %lld: surfaces %g apart along axis %d, must lie within %g", (long long)i,
-                         poses[14 * i + 7 + k] - poses[14 * i + k], k, MOST_APART * unit);
+                         "pose %lld: surfaces %g apart along axis %d, must lie within %g",
+                         (long long)(first + i), apart, k, most);
+    }
   return ABUT_OK;
 }
 
@@ -418,7 +421,7 @@ static void write_sums(const run *a, int64_t chunks) {
 }
 
 static abut_status run_all(run *a) {
-  ABUT_TRY(check_poses(a->count, a->poses, a->m->unit));
+  ABUT_TRY(manifold_check_poses(a->m, 0, a->count, a->poses));
   int64_t threads = a->m->options.threads ? a->m->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
   a->chunk = a->count / MOST_CHUNKS > LEAST_CHUNK ? (a->count + MOST_CHUNKS - 1) / MOST_CHUNKS : LEAST_CHUNK;
   int64_t chunks = (a->count + a->chunk - 1) / a->chunk;
