@@ -453,7 +453,15 @@ print(json.load(sys.stdin)["geoms"][0]["surface"]["triangles"])')
       grep -aqF "$text" "$folder/many.h5" && pass || fail "the HDF5 file of contacts has no $text"
     done
     full $many
+    grep -aqF d_point "$folder/many.h5" && fail "derivatives that were not asked for" || pass
+    works $cubes --derivatives --out "$folder/slopes.h5"
+    for text in d_point d_distance d_normal d_activity; do
+      grep -aqF "$text" "$folder/slopes.h5" && pass || fail "the HDF5 file of contacts has no $text"
+    done
   fi
+  refuses "--derivatives: needs --out" $cubes --derivatives
+  works $cubes --vertices auto --edges auto --json
+  holds "0 < value['contacts'] < 38000"
   # an interrupted manifold leaves nothing
   write_poses endless.npy 20000 "$still 0.2 0.1 1.9 1 0 0 0" "$still 9 0 0 1 0 0 0"
   "$abut" $cubes --poses "$folder/endless.npy" --edges all --gltf "$out/endless.glb" --pose 19999 >/dev/null 2>"$folder/stderr" &

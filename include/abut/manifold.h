@@ -104,6 +104,11 @@ typedef struct abut_manifold_bars {
 ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count, const double *poses,
                                             const abut_contacts *bar, abut_manifold_bars *bars,
                                             abut_contacts *contacts);
+/* Forward mode: the derivatives of every contact by the twelve coordinates of its two poses, as those of
+ * abut_manifold_bars.poses. jacobian: members as in contacts with a last dimension of 12, so that point is
+ * count x contacts x 3 x 12; NULL: not wanted. contacts as above, or NULL. */
+ABUT_API abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count, const double *poses,
+                                            abut_contacts *jacobian, abut_contacts *contacts);
 
 /* ---------------------------------------------------------------------------------------- how many */
 
@@ -131,12 +136,6 @@ ABUT_API abut_status abut_manifold_suggest(const abut_surface *surface1, const a
                                            const abut_manifold_options *options,
                                            const abut_manifold_sampling *sampling,
                                            abut_manifold_counts *counts);
-
-/* Forward mode: the derivatives of every contact by the twelve coordinates of its two poses, as those of
- * abut_manifold_bars.poses. jacobian: members as in contacts with a last dimension of 12, so that point is
- * count x contacts x 3 x 12; NULL: not wanted. contacts as above, or NULL. */
-ABUT_API abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count, const double *poses,
-                                            abut_contacts *jacobian, abut_contacts *contacts);
 
 /* ---------------------------------------------------------------------------------------- single pieces */
 

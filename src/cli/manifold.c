@@ -76,6 +76,28 @@ static int open_poses(work *out) {
   return code;
 }
 
+/* Counts that were asked for by `auto`: as many as poses in which the surfaces touch need. */
+static int suggest(const work *in, abut_manifold_options *asked) {
+  const cli_options *given = in->given;
+  const int vertices = given->surface_vertices[0] == COUNT_AUTO,
+            edges = cli_given(given, "edges") && given->surface_edges[0] == COUNT_AUTO;
+  abut_manifold_options options = *asked;
+  abut_manifold_counts counts;
+  if (!vertices && !edges) return CLI_OK;
+  for (int i = 0; i < 2; i++) {
+    options.vertices[i] = -1;
+    options.edges[i] = edges ? -1 : 0;
+  }
+  if (abut_manifold_suggest(&in->surface[0], &in->surface[1], &options, NULL, &counts) != ABUT_OK)
+    return cli_library_error();
+  for (int i = 0; i < 2; i++) {
+    if (vertices) asked->vertices[i] = counts.vertices[i];
+    if (edges) asked->edges[i] = counts.edges[i];
+  }
+  if (asked->edges[0] == 0 || asked->edges[1] == 0) asked->edges[0] = asked->edges[1] = 0;
+  return CLI_OK;
+}
+
 static int create_manifold(work *out) {
   const cli_options *given = out->given;
   abut_manifold_options asked = abut_default_manifold_options();
@@ -90,6 +112,8 @@ static int create_manifold(work *out) {
     else if (asked.edges[i] > out->surface[i].edge_count)
       asked.edges[i] = out->surface[i].edge_count;
   }
+  int code = suggest(out, &asked);
+  if (code != CLI_OK) return code;
   if (abut_manifold_create(&out->surface[0], &out->surface[1], &asked, &out->manifold) != ABUT_OK ||
       abut_manifold_size(out->manifold, &out->counts) != ABUT_OK)
     return cli_library_error();
@@ -100,9 +124,13 @@ static int create_manifold(work *out) {
   return CLI_OK;
 }
 
+static abut_contacts contacts_in(double *at, int64_t n) {
+  return (abut_contacts){at, at + 3 * n, at + 4 * n, at + 7 * n};
+}
 /* A block's contacts take BLOCK_BYTES, or what those of one pair of poses need. */
 static int allocate(work *out) {
-  const int64_t n = out->counts.contacts, row = 8 * (int64_t)sizeof(double) + (int64_t)sizeof(int32_t);
+  const int64_t numbers = out->given->derivatives ? 8 * (1 + MANIFOLD_COORDINATES) : 8;
+  const int64_t n = out->counts.contacts, row = numbers * (int64_t)sizeof(double) + (int64_t)sizeof(int32_t);
   out->block = BLOCK_BYTES / (n * row);
   if (out->block > MOST_POSES) out->block = MOST_POSES;
   if (out->block > out->poses.shape[0]) out->block = out->poses.shape[0];
@@ -112,22 +140,27 @@ static int allocate(work *out) {
     return cli_error("the %lld contacts of a pair of poses need %.1f GiB, %.1f GiB available", (long long)n,
                      (double)most * (double)row / 0x1p30, memory_available() / 0x1p30);
   out->pose = malloc(14 * (size_t)out->block * sizeof *out->pose);
-  out->memory = malloc(8 * (size_t)most * sizeof *out->memory);
+  out->memory = malloc((size_t)(numbers * most) * sizeof *out->memory);
   out->rows.contact = malloc((size_t)most * sizeof *out->rows.contact);
   out->rows.end = malloc((size_t)out->block * sizeof *out->rows.end);
   if (!out->pose || !out->memory || !out->rows.contact || !out->rows.end) return cli_error("out of memory");
-  double *at = out->memory;
-  out->rows.values = (abut_contacts){at, at + 3 * most, at + 4 * most, at + 7 * most};
+  out->rows.values = contacts_in(out->memory, most);
+  if (out->given->derivatives)
+    out->rows.derivatives = contacts_in(out->memory + 8 * most, MANIFOLD_COORDINATES * most);
   return CLI_OK;
 }
 
 /* --------------------------------------------------------------------------------------------- contacts */
 
-static void move_row(abut_contacts *c, int64_t to, int64_t from) {
-  memmove(c->point + 3 * to, c->point + 3 * from, 3 * sizeof *c->point);
-  memmove(c->normal + 3 * to, c->normal + 3 * from, 3 * sizeof *c->normal);
-  c->distance[to] = c->distance[from];
-  c->activity[to] = c->activity[from];
+static void move_numbers(double *at, int64_t to, int64_t from, int64_t width) {
+  memmove(at + width * to, at + width * from, (size_t)width * sizeof *at);
+}
+/* width: 1, or MANIFOLD_COORDINATES of derivatives. */
+static void move_row(abut_contacts *c, int64_t to, int64_t from, int64_t width) {
+  move_numbers(c->point, to, from, 3 * width);
+  move_numbers(c->distance, to, from, width);
+  move_numbers(c->normal, to, from, 3 * width);
+  move_numbers(c->activity, to, from, width);
 }
 
 /* Keeps the active contacts, at the front, and counts them. */
@@ -144,7 +177,8 @@ static void keep_active(work *in, int64_t first, int64_t poses) {
     for (int64_t i = 0, g = 0; i < n; i++) {
       while (i == in->group_end[g]) g++;
       if (!(rows->values.activity[p * n + i] > in->given->threshold)) continue;
-      move_row(&rows->values, rows->count, p * n + i);
+      move_row(&rows->values, rows->count, p * n + i, 1);
+      if (in->given->derivatives) move_row(&rows->derivatives, rows->count, p * n + i, MANIFOLD_COORDINATES);
       rows->contact[rows->count] = (int32_t)i;
       if (rows->values.distance[rows->count] < sum->deepest) {
         sum->deepest = rows->values.distance[rows->count];
@@ -181,8 +215,11 @@ static int run_block(work *in, int64_t first, int64_t poses) {
   if (code != CLI_OK) return code;
   if (manifold_check_poses(in->manifold, first, poses, in->pose) != ABUT_OK)
     return cli_error("%s: %s", in->given->poses, abut_error_message());
-  if (abut_manifold_contacts(in->manifold, poses, in->pose, &in->rows.values) != ABUT_OK)
-    return cli_library_error();
+  abut_status status =
+      in->given->derivatives
+          ? abut_manifold_jacobian(in->manifold, poses, in->pose, &in->rows.derivatives, &in->rows.values)
+          : abut_manifold_contacts(in->manifold, poses, in->pose, &in->rows.values);
+  if (status != ABUT_OK) return cli_library_error();
   keep_active(in, first, poses);
   if (in->hdf5) code = manifold_file_append(in->hdf5, &in->rows);
   if (code == CLI_OK && in->gltf.path && shown >= 0 && shown < poses) code = draw(in, shown);
@@ -274,6 +311,7 @@ static int check_outputs(const cli_options *options) {
     return cli_error("--out %s: the name must end in .h5 or .hdf5", options->out);
   if (options->gltf && !abut_file_has_extension(options->gltf, ".glb"))
     return cli_error("--gltf %s: the name must end in .glb", options->gltf);
+  if (options->derivatives && !options->out) return cli_error("--derivatives: needs --out FILE.h5");
   if (!options->gltf && cli_given(options, "pose")) return cli_error("--pose: needs --gltf FILE.glb");
   return CLI_OK;
 }

@@ -136,14 +136,16 @@ static const option_spec table[] = {
      "active contacts of every pair of poses"},
     {"threshold", NONNEGATIVE, COMMAND_MANIFOLD, AT(threshold), 0, 1, "A", "1e-3", NULL,
      "contacts of more activity than this are active"},
-    {"vertices", COUNTS, COMMAND_MANIFOLD, AT(surface_vertices), 0, 0, "K|K1,K2|all", "all", NULL,
+    {"vertices", COUNTS, COMMAND_MANIFOLD, AT(surface_vertices), 0, 0, "K|K1,K2|all|auto", "all", NULL,
      "deepest vertices of either surface that are contacts"},
-    {"edges", COUNTS, COMMAND_MANIFOLD, AT(surface_edges), 0, 0, "K|K1,K2|all", NULL, "32, or all if fewer",
-     "deepest edges of either surface that are paired"},
+    {"edges", COUNTS, COMMAND_MANIFOLD, AT(surface_edges), 0, 0, "K|K1,K2|all|auto", NULL,
+     "32, or all if fewer", "deepest edges of either surface that are paired"},
     {"form", CHOICE, COMMAND_MANIFOLD, AT(manifold_form), 0, 0, "linear|paper", "linear", NULL,
      "distance of pairs of edges"},
     {"selection", CHOICE, COMMAND_MANIFOLD, AT(selection), 0, 0, "hard|softsort", "hard", NULL,
      "how the deepest are chosen"},
+    {"derivatives", FLAG, COMMAND_MANIFOLD, AT(derivatives), 0, 0, NULL, NULL, NULL,
+     "write derivatives by the coordinates of both poses, too"},
     {"gltf", TEXT, COMMAND_MANIFOLD, AT(gltf), 0, 0, "FILE.glb", NULL, "none",
      "both surfaces and their active contacts at one pair of poses"},
     {"pose", INTEGER, COMMAND_MANIFOLD, AT(pose), 0, 1e12, "I", "0", NULL, "the pair that --gltf shows"},
@@ -212,13 +214,17 @@ static int parse_counts(const option_spec *spec, const char *text, int64_t count
   const char *at = text;
   counts[0] = counts[1] = -1;
   if (!strcmp(text, "all")) return CLI_OK;
+  if (!strcmp(text, "auto")) {
+    counts[0] = counts[1] = COUNT_AUTO;
+    return CLI_OK;
+  }
   for (int i = 0; i < 2; i++) {
     char *end;
     errno = 0;
     long long parsed = strtoll(at, &end, 10);
     int last = i == 1 || *end != ',';
     if (end == at || errno || parsed < 0 || parsed > INT32_MAX || (last && *end))
-      return cli_error("--%s %s: must be one or two integers from 0 to %d, or all", spec->name, text,
+      return cli_error("--%s %s: must be one or two integers from 0 to %d, all or auto", spec->name, text,
                        INT32_MAX);
     counts[i] = parsed;
     if (last && i == 0) counts[1] = parsed;

@@ -17,6 +17,8 @@ enum {
   COMMAND_MANIFOLD = 256,
 };
 
+enum { COUNT_AUTO = -2 };
+
 /* Every option's value; 0 or NULL where it was not given and has no fixed default. */
 typedef struct cli_options {
   int command;
@@ -25,13 +27,13 @@ typedef struct cli_options {
   uint64_t given; /* bit i: the table's option i was on the command line */
   int64_t envs, steps, threads, max_iterations, hull_points, tessellation, env, buffer, iterations,
       primitives, vertices, grid, rounds, pose;
-  int64_t surface_vertices[2], surface_edges[2]; /* of either surface; -1: all */
+  int64_t surface_vertices[2], surface_edges[2]; /* of either surface; -1: all, COUNT_AUTO: suggested */
   uint64_t seed;
   double dt, reach, stiffness, length, gap0, max_separation, friction, epsilon, slip, tol, perturb, gap, tau,
       density, threshold;
   int contact, form, weights, friction_form, solver, device, dtype, manifold_form,
       selection; /* indices of the choices, in abut.h's order */
-  int json, check, ignore_unsupported, require_success, polyhedra;
+  int json, check, ignore_unsupported, require_success, polyhedra, derivatives;
   const char *ctrl, *key, *out, *gltf, *filter, *scenes, *geom, *poses;
 } cli_options;
 

@@ -31,32 +31,60 @@ int manifold_file_close(manifold_file *out, int complete) {
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CONTACT, POINT, DISTANCE, NORMAL, ACTIVITY, COLUMNS, FIRST = COLUMNS, POSES_WRITTEN, DATASETS };
+enum {
+  CONTACT,
+  VALUES,
+  DERIVATIVES = VALUES + 4, /* only where they are asked for */
+  COLUMNS = DERIVATIVES + 4,
+  FIRST = COLUMNS,
+  POSES_WRITTEN,
+  DATASETS
+};
 static const struct {
   const char *name, *unit;
-  int width; /* numbers of a row */
-} sets[DATASETS] = {{"/contact", "1", 1},      {"/point", "m", 3},    {"/distance", "m", 1},
-                    {"/normal", "1", 3},       {"/activity", "1", 1}, {"/first", "rows", 1},
-                    {"/poses_written", "1", 1}};
-enum { CHUNK_ROWS = 4096 };
+  int width, coordinates; /* numbers of a row: width, by coordinates of poses */
+} sets[DATASETS] = {{"/contact", "1", 1, 0},
+                    {"/point", "m", 3, 0},
+                    {"/distance", "m", 1, 0},
+                    {"/normal", "1", 3, 0},
+                    {"/activity", "1", 1, 0},
+                    {"/d_point", "m per m and rad", 3, MANIFOLD_COORDINATES},
+                    {"/d_distance", "m per m and rad", 1, MANIFOLD_COORDINATES},
+                    {"/d_normal", "1 per m and rad", 3, MANIFOLD_COORDINATES},
+                    {"/d_activity", "1 per m and rad", 1, MANIFOLD_COORDINATES},
+                    {"/first", "rows", 1, 0},
+                    {"/poses_written", "1", 1, 0}};
+enum { CHUNK_ROWS = 4096, MOST_RANK = 3 };
 
 struct manifold_file {
   hdf5_output to;
   hid_t datasets[DATASETS];
+  int columns;               /* COLUMNS, or without derivatives */
   int64_t poses, rows, room; /* written; room: rows that have storage */
 };
 
-static int rank_of(int dataset) { return sets[dataset].width > 1 ? 2 : 1; }
+/* Sizes of so many rows; returns the rank. */
+static int shape_of(int dataset, int64_t rows, hsize_t size[MOST_RANK]) {
+  int rank = 1;
+  size[0] = (hsize_t)rows;
+  if (sets[dataset].width > 1) size[rank++] = (hsize_t)sets[dataset].width;
+  if (sets[dataset].coordinates) size[rank++] = (hsize_t)sets[dataset].coordinates;
+  return rank;
+}
 
-static int create_dataset(manifold_file *out, int dataset, hid_t type, const hsize_t *size,
-                          const hsize_t *most) {
-  hid_t space =
-            dataset == POSES_WRITTEN ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank_of(dataset), size, most),
+/* growing: of a number of rows that is not known. */
+static int create_dataset(manifold_file *out, int dataset, hid_t type, int64_t rows, int growing) {
+  hsize_t size[MOST_RANK], most[MOST_RANK], chunk[MOST_RANK];
+  int rank = shape_of(dataset, rows, size);
+  shape_of(dataset, 0, most);
+  shape_of(dataset, CHUNK_ROWS, chunk);
+  most[0] = H5S_UNLIMITED;
+  hid_t space = dataset == POSES_WRITTEN ? H5Screate(H5S_SCALAR)
+                                         : H5Screate_simple(rank, size, growing ? most : NULL),
         settings = H5Pcreate(H5P_DATASET_CREATE);
-  const hsize_t chunk[2] = {CHUNK_ROWS, (hsize_t)sets[dataset].width};
   H5Pset_alloc_time(settings, H5D_ALLOC_TIME_EARLY);
   H5Pset_fill_time(settings, H5D_FILL_TIME_NEVER);
-  if (most) H5Pset_chunk(settings, rank_of(dataset), chunk);
+  if (growing) H5Pset_chunk(settings, rank, chunk);
   hid_t id = H5Dcreate2(out->to.id, sets[dataset].name, type, space, H5P_DEFAULT, settings, H5P_DEFAULT);
   H5Pclose(settings);
   H5Sclose(space);
@@ -67,14 +95,10 @@ static int create_dataset(manifold_file *out, int dataset, hid_t type, const hsi
 
 static int create_datasets(manifold_file *out, int64_t poses, hid_t real) {
   int code = CLI_OK;
-  for (int i = 0; code == CLI_OK && i < COLUMNS; i++) {
-    const hsize_t width = (hsize_t)sets[i].width;
-    code = create_dataset(out, i, i == CONTACT ? H5T_NATIVE_INT32 : real, (hsize_t[]){0, width},
-                          (hsize_t[]){H5S_UNLIMITED, width});
-  }
-  if (code == CLI_OK)
-    code = create_dataset(out, FIRST, H5T_NATIVE_INT64, (hsize_t[]){(hsize_t)poses + 1}, NULL);
-  if (code == CLI_OK) code = create_dataset(out, POSES_WRITTEN, H5T_NATIVE_INT64, NULL, NULL);
+  for (int i = 0; code == CLI_OK && i < out->columns; i++)
+    code = create_dataset(out, i, i == CONTACT ? H5T_NATIVE_INT32 : real, 0, 1);
+  if (code == CLI_OK) code = create_dataset(out, FIRST, H5T_NATIVE_INT64, poses + 1, 0);
+  if (code == CLI_OK) code = create_dataset(out, POSES_WRITTEN, H5T_NATIVE_INT64, 0, 0);
   return code;
 }
 
@@ -151,6 +175,7 @@ int manifold_file_open(manifold_file **result, const char *path, const abut_mani
   manifold_file *out = calloc(1, sizeof *out);
   if (!out) return cli_error("out of memory");
   for (int i = 0; i < DATASETS; i++) out->datasets[i] = -1;
+  out->columns = options->derivatives ? COLUMNS : DERIVATIVES;
   int code = hdf5_output_open(&out->to, path);
   if (code == CLI_OK)
     code = create_datasets(out, poses, options->dtype == ABUT_F64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT);
@@ -164,9 +189,11 @@ int manifold_file_open(manifold_file **result, const char *path, const abut_mani
 }
 
 static int set_room(manifold_file *out, int64_t rows) {
-  for (int i = 0; i < COLUMNS; i++)
-    if (H5Dset_extent(out->datasets[i], (hsize_t[]){(hsize_t)rows, (hsize_t)sets[i].width}) < 0)
-      return hdf5_output_fail(&out->to, sets[i].name);
+  for (int i = 0; i < out->columns; i++) {
+    hsize_t size[MOST_RANK];
+    shape_of(i, rows, size);
+    if (H5Dset_extent(out->datasets[i], size) < 0) return hdf5_output_fail(&out->to, sets[i].name);
+  }
   out->room = rows;
   return hdf5_output_flush(&out->to);
 }
@@ -179,17 +206,19 @@ static int grow(manifold_file *out, int64_t rows) {
 }
 
 static int write_column(const manifold_file *out, int column, hid_t type, int64_t rows, const void *values) {
-  return hdf5_output_block(&out->to, out->datasets[column], sets[column].name, type, rank_of(column),
-                           (hsize_t[]){(hsize_t)out->rows, 0},
-                           (hsize_t[]){(hsize_t)rows, (hsize_t)sets[column].width}, values);
+  hsize_t size[MOST_RANK], start[MOST_RANK] = {(hsize_t)out->rows};
+  int rank = shape_of(column, rows, size);
+  return hdf5_output_block(&out->to, out->datasets[column], sets[column].name, type, rank, start, size,
+                           values);
 }
 
 int manifold_file_append(manifold_file *out, const manifold_rows *rows) {
-  const void *columns[COLUMNS] = {rows->contact, rows->values.point, rows->values.distance,
-                                  rows->values.normal, rows->values.activity};
+  const abut_contacts *v = &rows->values, *d = &rows->derivatives;
+  const void *columns[COLUMNS] = {rows->contact, v->point,    v->distance, v->normal,  v->activity,
+                                  d->point,      d->distance, d->normal,   d->activity};
   errno = 0;
   int code = grow(out, out->rows + rows->count);
-  for (int i = 0; code == CLI_OK && rows->count > 0 && i < COLUMNS; i++)
+  for (int i = 0; code == CLI_OK && rows->count > 0 && i < out->columns; i++)
     code = write_column(out, i, i == CONTACT ? H5T_NATIVE_INT32 : H5T_NATIVE_DOUBLE, rows->count, columns[i]);
   if (code != CLI_OK) return code;
   int64_t first = out->poses + 1;

@@ -4,12 +4,15 @@
 #include "abut/manifold.h"
 #include "options.h"
 
+enum { MANIFOLD_COORDINATES = 12 };
+
 /* Active contacts of some pairs of poses, pose by pose. */
 typedef struct manifold_rows {
-  int64_t poses, count; /* pairs of poses; rows, which are contacts */
-  int64_t *end;         /* poses: where the rows of each end, counted from the first pose of the file */
-  int32_t *contact;     /* count: number of the contact among those of its pose */
-  abut_contacts values; /* count each */
+  int64_t poses, count;      /* pairs of poses; rows, which are contacts */
+  int64_t *end;              /* poses: where the rows of each end, counted from the first pose of the file */
+  int32_t *contact;          /* count: number of the contact among those of its pose */
+  abut_contacts values;      /* count each */
+  abut_contacts derivatives; /* count x MANIFOLD_COORDINATES each, as abut_manifold_jacobian's; or NULL */
 } manifold_rows;
 
 typedef struct manifold_file manifold_file;
