@@ -66,9 +66,11 @@ has '^sweep_n65536 passed' && has '^kernels_f32_ant_box_n65536 passed' && has '^
 [ "$(grep -c calibration "$results/sweep.md")" = 1 ] || fail "sweep.md repeats itself: $(cat "$results/sweep.md")"
 grep -q '"step.a.b.cuda.n2048", "value": 5' "$results/sweep.json" || fail "sweep.json"
 has '^longrange passed' && grep -q 'longrange.cuda.n1024.billiards512.ms | 7 | ms' "$results/sweep.md" || fail "longrange"
+has '^peers UNAVAILABLE' # bench/mjx is not there
+script bench/mjx/run.sh </dev/null
 rm "$folder/refuses"
 gpu || fail "all: $(cat "$folder/out")"
-has '^memcheck passed' && has '^sweep_n1 passed'
+has '^memcheck passed' && has '^sweep_n1 passed' && has '^peers passed'
 grep -nE '^gpu: (spills|bits_team32|sweep_n2048|test_batch|memcheck|sweep_n1|kernels_f32_stack5_n2048) ' "$folder/out" |
   sed 's/^[0-9]*:gpu: \([^ ]*\).*/\1/' | tr '\n' ' ' | grep -q '^spills bits_team32 sweep_n2048 test_batch memcheck sweep_n1 kernels_f32_stack5_n2048 $' ||
   fail "the order: $(cat "$folder/out")"

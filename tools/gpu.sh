@@ -1,16 +1,16 @@
 #!/bin/sh
 # gpu.sh [build | prove | measure]: what a GPU has to prove and to show: bits against the committed ones, tests, sanitizers;
-# the sweep, time and roof of each kernel. Needs a driver, nvcc and CMake, no network. Every part has its own time and its
-# own result; one that fails stops no other, and all end within ABUT_GPU_SECONDS (520). Without an argument all groups run,
-# what is worth most first; with one only its parts do, and the results of the others stay. Results go to
+# the sweep, time and roof of each kernel. Needs a driver, nvcc and CMake, and no network but for the last part. Every part has
+# its own time and its own result; one that fails stops no other, and all end within ABUT_GPU_SECONDS (520). Without an argument
+# all groups run, what is worth most first; with one only its parts do, and the results of the others stay. Results go to
 # bench/results/<card>/: parts.txt, sweep.md, kernels.md, both as .json too, and per group a folder with one log per part.
 set -u
 self=$(cd "$(dirname "$0")" && pwd)/gpu.sh
 cd "$(dirname "$self")/.." || exit
 
 say() { echo "gpu: $*" >&2; }
-generator=
-command -v ninja >/dev/null || generator="-GUnix Makefiles"
+generator= shared=libabut.so # to ninja, abut is the program
+command -v ninja >/dev/null || generator="-GUnix Makefiles" shared=abut
 tests="batch state gradient gradient_terms parameters options resting tunnel friction joints dynamics separate scale planks"
 scenes="stack5 ant_box chains4x8 pile incline arm_mesh planks20"
 # for this card only: the fat binary's other architectures would take minutes. A compiler's new warning is no result
@@ -134,6 +134,16 @@ head_of() { # TITLE
   echo "Driver $driver, $(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\).*/nvcc \1/p'), commit $(git rev-parse --short HEAD 2>/dev/null). Written by \`./run gpu\`."
   echo
 }
+# MJX and MuJoCo Warp on this card, where a package index is in reach; abut's contacts stay on the CPU (docs/manifold.md)
+peers() {
+  is_wanted measure || return 0
+  left=$((deadline - $(date +%s) - 60))
+  if [ $left -gt 60 ] && timeout $left bench/mjx/run.sh --device cuda --help >"$results/measure/peers_install.log" 2>&1; then
+    part measure peers 240 bench/mjx/run.sh --device cuda --library build-gpu/libabut.so --seconds 2 --limit 60 --json "$results/peers.json"
+  else
+    note measure "peers UNAVAILABLE (no time left or no package index)"
+  fi
+}
 # from what there is by now
 tables() {
   is_wanted measure || return 0
@@ -156,7 +166,7 @@ tables() {
 }
 
 # both at once: each leaves cores idle while its longest kernels compile
-part build build 400 "$self" compile build-gpu release "$capability" abut_program test_device_gpu $(printf 'test_%s ' $tests) &
+part build build 400 "$self" compile build-gpu release "$capability" abut_program $shared test_device_gpu $(printf 'test_%s ' $tests) &
 part build build_strict 400 "$self" compile build-gpu-strict strict "$capability" abut_program test_golden &
 wait
 part build build_work 120 "$self" compile build-gpu release "$capability" abut_work # apart: it needs g++
@@ -178,6 +188,7 @@ for envs in 1 256 1024 8192 65536; do sweep $envs; done
 part measure longrange 90 build-gpu/abut bench --device cuda --filter 'longrange.*' --json
 tables
 kernels f32
+peers
 tables
 
 for group in build prove measure; do cat "$results/$group/parts.txt" 2>/dev/null; done >"$results/parts.txt"
