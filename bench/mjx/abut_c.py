@@ -33,7 +33,7 @@ class Contacts(ctypes.Structure):
 
 
 class Bars(ctypes.Structure):
-    _fields_ = [("poses", c_void_p), ("vertices", c_void_p * 2), ("primitives", c_void_p * 2)]
+    _fields_ = [("poses", c_void_p)] + [(name, c_void_p * 2) for name in ("vertices", "primitives", "planes", "points")]
 
 
 class Counts(ctypes.Structure):

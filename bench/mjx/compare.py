@@ -9,6 +9,7 @@ import itertools
 import json
 import logging
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -278,31 +279,30 @@ PARTS = {"abut": part_abut, "mujoco": part_mujoco, "warp": part_warp, "witness":
          "mjx_public": part_mjx_public, "mjx": part_mjx}
 
 
-def printed(text):
-    """Prints lines, and returns those that are results as (name, value, unit)."""
-    print(text, end="", flush=True)
-    rows = [line.split(" ", 2) for line in text.splitlines() if not line.startswith("#")]
-    return [(name, float(value), unit) for name, value, unit in rows]
+def results_of(command):
+    """Runs a command, passes its output on, and returns the lines that are results as (name, value, unit), and its end."""
+    results = []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        for line in child.stdout:
+            print(line, end="", flush=True)
+            if not line.startswith("#"):
+                name, value, unit = line.split(maxsplit=2)
+                results.append((name, float(value), unit.rstrip()))
+    return results, child.returncode
 
 
 def calibration(library):
     """The first line of `abut bench`, by the program beside the library if there is one."""
     program = os.path.join(os.path.dirname(library), "abut")
-    if not os.path.exists(program):
-        return []
-    command = [program, "bench", "--filter", "calibration*"]
-    return printed(" ".join(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()) + "\n")
+    return results_of([program, "bench", "--filter", "calibration*"])[0] if os.path.exists(program) else []
 
 
 def run_part(name, limit):
-    """One part in a process of its own; its results."""
-    command = [sys.executable, __file__, *sys.argv[1:], "--part", name]
-    try:
-        child = subprocess.run(command, stdout=subprocess.PIPE, timeout=limit)
-        output, end = child.stdout, f"# {name}: failed with {child.returncode}\n" if child.returncode else ""
-    except subprocess.TimeoutExpired as late:
-        output, end = late.stdout or b"", f"# {name}: not finished after {limit:g} s\n"
-    return printed(output.decode() + end)
+    """One part in a process of its own, which ends itself at the limit; its results."""
+    results, code = results_of([sys.executable, __file__, *sys.argv[1:], "--part", name])
+    if code != 0:
+        print(f"# {name}: " + (f"not finished after {limit} s" if code == -signal.SIGALRM else f"failed with {code}"), flush=True)
+    return results
 
 
 def ratios(results):
@@ -322,12 +322,13 @@ def main():
     parser.add_argument("--surface", help="what `abut fit --primitives 18 --vertices 305` wrote; without, random superquadrics")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="of MJX, Warp and qpax (%(default)s)")
     parser.add_argument("--seconds", type=float, default=30, help="that the runs of a line may take; one is always made (%(default)g)")
-    parser.add_argument("--limit", type=float, default=1200, help="seconds for each part (%(default)g)")
+    parser.add_argument("--limit", type=int, default=1200, help="of each part, in seconds (%(default)s)")
     parser.add_argument("--parts", default=",".join(PARTS), help="(%(default)s)")
     parser.add_argument("--json", help="file for the results")
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.part:
+        signal.alarm(arguments.limit)
         library = abut_c.Library(arguments.library)
         PARTS[arguments.part](Bench(arguments), library, Pair(library, arguments.surface))
         return
