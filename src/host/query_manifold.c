@@ -122,6 +122,7 @@ static void answer(witness_queue *q, int gradient) {
   for (int32_t i = q->num; i % lanes != 0; i++)
     for (int array = 0; array < 5; array++) {
       double x[3];
+      if (array == 3 || (array == 4 && !gradient)) continue;
       get_answer(q, q->num - 1, array, 1, x);
       put_query(q, i, array, x, 1);
     }
@@ -157,7 +158,10 @@ static void take_answers(const witness_queue *q, const witness_kind *kind, int64
 static abut_status run_witnesses(const abut_kernels *k, void (*kernel)(witness_block *),
                                  const witness_kind *kind, int64_t count, const void *queries,
                                  double *results, const double *bar, void *bars) {
-  witness_queue q = {.kernels = k, .kernel = kernel};
+  witness_queue q; /* its memory, 48 KiB, is written before it is read */
+  q.kernels = k;
+  q.kernel = kernel;
+  q.num = 0;
   for (int64_t i = 0; i <= count; i++) {
     witness w;
     if (i < count) ABUT_TRY(kind->read(i, queries, &w));
