@@ -380,7 +380,7 @@ print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0
   works $cubes --poses "$folder/touching.npy"
   grep -q 'poses/s' "$folder/stdout" && pass || fail "manifold's table"
   works $cubes --poses "$folder/touching.npy" --json
-  holds "list(value) == ['poses', 'contacts', 'threshold', 'active', 'active_mean', 'active_max', 'active_mean_by_group',
+  holds "list(value) == ['poses', 'contacts', 'vertices', 'edges', 'threshold', 'active', 'active_mean', 'active_max', 'active_mean_by_group',
     'deepest', 'seconds', 'poses_per_second']"
   holds "list(value['active_mean_by_group']) == ['vertices_1', 'vertices_2', 'edges_1', 'edges_2']"
   # sides of 2 m, 1.9 m apart: 0.1 m deep; the fit leaves 2 % of the size, and along a ray it is longer near an edge
@@ -461,7 +461,7 @@ print(json.load(sys.stdin)["geoms"][0]["surface"]["triangles"])')
   fi
   refuses "--derivatives: needs --out" $cubes --derivatives
   works $cubes --vertices auto --edges auto --json
-  holds "0 < value['contacts'] < 38000"
+  holds "0 < value['contacts'] < 38000 and value['contacts'] == sum(value['vertices']) + 2 * value['edges'][0] * value['edges'][1]"
   # an interrupted manifold leaves nothing
   write_poses endless.npy 20000 "$still 0.2 0.1 1.9 1 0 0 0" "$still 9 0 0 1 0 0 0"
   "$abut" $cubes --poses "$folder/endless.npy" --edges all --gltf "$out/endless.glb" --pose 19999 >/dev/null 2>"$folder/stderr" &

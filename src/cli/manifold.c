@@ -254,12 +254,20 @@ static int64_t active(const tally *sum) {
   return all;
 }
 
+static void emit_counts(json_writer *json, const char *name, const int32_t counts[2]) {
+  emit_open(json, name, '[');
+  for (int i = 0; i < 2; i++) emit_integer(json, NULL, counts[i]);
+  emit_close(json, ']');
+}
+
 static void print_json(const work *in) {
   const tally *sum = &in->sum;
   json_writer json = {.stream = stdout};
   emit_open(&json, NULL, '{');
   emit_integer(&json, "poses", sum->poses);
   emit_integer(&json, "contacts", in->counts.contacts);
+  emit_counts(&json, "vertices", in->counts.vertices);
+  emit_counts(&json, "edges", in->counts.edges);
   emit_number(&json, "threshold", in->given->threshold);
   emit_integer(&json, "active", active(sum));
   emit_number(&json, "active_mean", per_pose(sum, active(sum)));
