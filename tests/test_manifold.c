@@ -743,6 +743,15 @@ TEST(bad_input_is_refused) {
   CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_OK);
   CHECK_STATUS(abut_manifold_jacobian(m, 1, poses, NULL, &none), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_manifold_jacobian(m, 0, NULL, &none, NULL), ABUT_OK);
+  abut_manifold_counts counts;
+  abut_manifold_size(m, &counts);
+  abut_contacts bar = contacts_new(counts.contacts);
+  double reverse[12];
+  abut_manifold_bars bars = {.poses = reverse};
+  CHECK_STATUS(abut_manifold_gradient(m, 1, poses, &bar, &bars, NULL), ABUT_OK);
+  bar.distance[0] = NAN;
+  CHECK_STATUS(abut_manifold_gradient(m, 1, poses, &bar, &bars, NULL), ABUT_ERROR_ARGUMENT);
+  free(bar.point);
   poses[7] = 1e300;
   CHECK_STATUS(abut_manifold_jacobian(m, 1, poses, &none, NULL), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_manifold_contacts(m, 0, NULL, &none), ABUT_OK);
@@ -750,4 +759,16 @@ TEST(bad_input_is_refused) {
   CHECK_STATUS(abut_manifold_contacts(NULL, 1, poses, &none), ABUT_ERROR_ARGUMENT);
   abut_manifold_destroy(m);
   abut_manifold_destroy(NULL);
+}
+
+/* Points that no primitive uses are a surface's all the same. */
+TEST(copies_share_nothing) {
+  double points[7] = {1, 2, 3, 0, 0, 1, 0.1};
+  abut_primitive q = {.quaternion = {1, 0, 0, 0}, .size = {1, 1, 1}, .exponents = {1, 1}};
+  abut_surface s = one_primitive(&q), *copy = NULL;
+  s.points = points;
+  s.point_count = 1;
+  CHECK_STATUS(abut_surface_copy(&s, &copy), ABUT_OK);
+  CHECK(copy && copy->points != points && !memcmp(copy->points, points, sizeof points));
+  abut_surface_destroy(copy);
 }

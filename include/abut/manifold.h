@@ -65,9 +65,9 @@ ABUT_API abut_manifold_options abut_default_manifold_options(void);
 
 typedef struct abut_manifold abut_manifold;
 
-/* Copies what it needs of the surfaces. options NULL: defaults. Fails with ABUT_ERROR_ARGUMENT where a
- * surface fails abut_surface_check, has an edge without length, or fewer vertices or edges than are asked
- * for. */
+/* Copies what it needs of the surfaces. options NULL: defaults. Fails as abut_surface_check does, and with
+ * ABUT_ERROR_ARGUMENT where an option is out of range or a surface has an edge without length, or fewer
+ * vertices or edges than are asked for. */
 ABUT_API abut_status abut_manifold_create(const abut_surface *surface1, const abut_surface *surface2,
                                           const abut_manifold_options *options, abut_manifold **manifold);
 ABUT_API void abut_manifold_destroy(abut_manifold *manifold);
@@ -100,7 +100,8 @@ typedef struct abut_manifold_bars {
   double *planes[2];     /* plane_count x 4, summed over count, as in abut_surface */
   double *points[2];     /* point_count x 7, likewise; 0 for a sigma that is not given */
 } abut_manifold_bars;
-/* Reverse pass: bar has the cotangents of contacts (NULL members are 0). contacts as above, or NULL. */
+/* Reverse pass: bar has the cotangents of contacts (NULL members are 0). contacts as above, or NULL. Fails
+ * with ABUT_ERROR_ARGUMENT where a cotangent is not finite; what was written by then means nothing. */
 ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count, const double *poses,
                                             const abut_contacts *bar, abut_manifold_bars *bars,
                                             abut_contacts *contacts);

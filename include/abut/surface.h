@@ -64,7 +64,8 @@ typedef struct abut_surface {
 
 /* Checks every number and index: counts, finite values, unit quaternions and normals, sizes, exponents. */
 ABUT_API abut_status abut_surface_check(const abut_surface *surface);
-/* A copy of a surface that passes abut_surface_check; destroy it with abut_surface_destroy. */
+/* A copy of a surface that passes abut_surface_check; destroy it with abut_surface_destroy. This and what
+ * follows refuses clouds and what is subtracted with ABUT_ERROR_UNSUPPORTED. */
 ABUT_API abut_status abut_surface_copy(const abut_surface *surface, abut_surface **copy);
 /* NULL is fine. Only for surfaces that a function of this header made. */
 ABUT_API void abut_surface_destroy(abut_surface *surface);

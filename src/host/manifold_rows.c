@@ -77,7 +77,7 @@ void manifold_write_contacts(const manifold_run *a, const manifold_runner *r, in
   }
 }
 /* The other way for their cotangents; what lies between groups stays 0. */
-void manifold_read_bar(const manifold_run *a, const manifold_runner *r, int64_t pose) {
+void manifold_read_bar(manifold_run *a, const manifold_runner *r, int64_t pose) {
   const abut_contacts *from = a->bar;
   const double unit = a->m->unit;
   double *to = r->wide;
@@ -100,6 +100,12 @@ void manifold_read_bar(const manifold_run *a, const manifold_runner *r, int64_t 
     row += n;
     to += MANIFOLD_CONTACT * s;
   }
+  /* kernels leave out what is 0 by comparisons, which NaN would pass unseen; eight sums, for vectors */
+  double nothing[MANIFOLD_CONTACT] = {0};
+  for (int64_t i = 0; i < a->m->padded * MANIFOLD_CONTACT; i += MANIFOLD_CONTACT)
+    for (int k = 0; k < MANIFOLD_CONTACT; k++) nothing[k] += 0 * r->wide[i + k];
+  for (int k = 0; k < MANIFOLD_CONTACT; k++)
+    if (nothing[k] != 0) atomic_store(&a->unfit, pose + 1);
   narrow(a->m->kernels, r->wide, a->m->padded * MANIFOLD_CONTACT, r->bar);
 }
 

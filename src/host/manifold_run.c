@@ -132,6 +132,9 @@ static abut_status run_all(manifold_run *a) {
   int done = atomic_load(&a->next) >= chunks;
   if (done && a->sums) manifold_write_sums(a, chunks);
   free(a->sums);
+  if (atomic_load(&a->unfit))
+    return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: a cotangent of pose %lld is not finite",
+                     (long long)atomic_load(&a->unfit) - 1);
   /* a thread without memory leaves its chunks to the others */
   return done ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
 }

@@ -27,12 +27,13 @@ typedef struct manifold_run {
   double *sums; /* per chunk: vertices' and primitives' cotangents */
   int64_t sum_size, sum_at[4];
   atomic_llong next;
+  atomic_llong unfit; /* 1 + a pose with a cotangent that is not finite; 0: none */
 } manifold_run;
 
 /* Between the kernels' frame, unit and fields and the caller's rows (manifold_rows.c). */
 manifold_job manifold_place_pose(const manifold_run *a, manifold_runner *r, int64_t pose);
 void manifold_write_contacts(const manifold_run *a, const manifold_runner *r, int64_t pose);
-void manifold_read_bar(const manifold_run *a, const manifold_runner *r, int64_t pose);
+void manifold_read_bar(manifold_run *a, const manifold_runner *r, int64_t pose);
 void manifold_write_pose(const manifold_run *a, const manifold_runner *r, const manifold_job *job,
                          int64_t pose);
 void manifold_write_jacobian(const manifold_run *a, const manifold_runner *r, const manifold_job *job,

@@ -153,6 +153,7 @@ void abut_surface_destroy(abut_surface *surface) {
   if (!surface) return;
   free(surface->primitives);
   free(surface->planes);
+  free(surface->points);
   free(surface->vertices);
   free(surface->edges);
   free(surface->triangles);
@@ -180,6 +181,7 @@ abut_status abut_surface_copy(const abut_surface *surface, abut_surface **copy) 
     *s = *surface;
     s->primitives = copy_list(surface->primitives, surface->primitive_count, sizeof *s->primitives, &missing);
     s->planes = copy_list(surface->planes, surface->plane_count, 4 * sizeof *s->planes, &missing);
+    s->points = copy_list(surface->points, surface->point_count, 7 * sizeof *s->points, &missing);
     s->vertices = copy_list(surface->vertices, surface->vertex_count, 3 * sizeof *s->vertices, &missing);
     s->edges = copy_list(surface->edges, surface->edge_count, 2 * sizeof *s->edges, &missing);
     s->triangles = copy_list(surface->triangles, surface->triangle_count, 3 * sizeof *s->triangles, &missing);
