@@ -572,6 +572,8 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   holds "len(value[0]['vs1']) == 3 and len(value[0]['ee']) == 1 and 0 <= value[0]['ee'][0]['activity1'] <= 1"
   manifold '"form": "soft"' 1
   refuses "query 0: form 'soft' must be linear or paper" query manifold "$folder/query.json"
+  manifold '"form": 3' 1
+  refuses "query 0: 'form' is not a text" query manifold "$folder/query.json"
   manifold '"tau_near": -1' 1
   refuses "query 0: manifold: tau_near is -1" query manifold "$folder/query.json"
   manifold '' 3

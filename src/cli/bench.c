@@ -70,7 +70,7 @@ static int ascending(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double median(double *values, int count) {
+double bench_median(double *values, int count) {
   qsort(values, (size_t)count, sizeof *values, ascending);
   return values[count / 2];
 }
@@ -89,7 +89,7 @@ static int time_steps(fixture *in, double *seconds, abut_rollout_result *result)
     if (code != CLI_OK) return code;
     times[count] = cli_now() - start;
   }
-  *seconds = median(times, count);
+  *seconds = bench_median(times, count);
   return CLI_OK;
 }
 
@@ -155,7 +155,7 @@ static int run_reverse_line(bench *in, const regime *line) {
   int count = 0;
   for (; code == CLI_OK && count < REPETITIONS && (count == 0 || cli_now() - begun < ENOUGH); count++)
     code = time_ratio(&at, &cotangent, &gradient, &ratios[count]);
-  if (code == CLI_OK) bench_line(in, name, median(ratios, count), "1");
+  if (code == CLI_OK) bench_line(in, name, bench_median(ratios, count), "1");
   array_destroy(&cotangent);
   array_destroy(&gradient);
   fixture_close(&at);

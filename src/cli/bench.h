@@ -18,6 +18,8 @@ typedef struct bench {
 /* Whether the filter takes a line, about to be measured. */
 int bench_wanted(bench *in, const char *name);
 void bench_line(bench *out, const char *name, double value, const char *unit);
+/* Sorts the values. */
+double bench_median(double *values, int count);
 /* For lines that are measured together: whether the filter takes any of them; one of them, if it does. */
 int bench_any_wanted(bench *in, char names[][NAME_SIZE], int count);
 void bench_line_if_wanted(bench *out, const char *name, double value, const char *unit);

@@ -139,15 +139,6 @@ static int open_pairs(const abut_surface *surface, const abut_manifold_options *
   return CLI_OK;
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-static double median(double times[RUNS]) {
-  qsort(times, RUNS, sizeof *times, by_value);
-  return times[RUNS / 2];
-}
-
 /* Medians; forward and reverse take turns, so that what else the machine does falls on both. */
 static int time_pairs(const abut_surface *surface, const abut_manifold_options *options, const double *poses,
                       pair_cost *cost) {
@@ -172,7 +163,8 @@ static int time_pairs(const abut_surface *surface, const abut_manifold_options *
   if (code == CLI_OK) {
     int64_t active = 0;
     for (int64_t i = 0; i < POSES * p.counts.contacts; i++) active += p.contacts.activity[i] > 1e-3;
-    *cost = (pair_cost){median(forward), median(gradient), median(jacobian), (double)active / POSES};
+    *cost = (pair_cost){bench_median(forward, RUNS), bench_median(gradient, RUNS),
+                        bench_median(jacobian, RUNS), (double)active / POSES};
   }
   close_pairs(&p);
   return code;

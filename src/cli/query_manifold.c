@@ -214,11 +214,19 @@ static int read_oriented(size_t i, const json_t *object, int cloud, abut_surface
   return code;
 }
 
+/* text: NULL where the key is absent. */
+static int read_text(size_t i, const char *key, const json_t *object, const char **text) {
+  const json_t *value = json_object_get(object, key);
+  *text = json_string_value(value);
+  return !value || *text ? CLI_OK : cli_error("query %zu: '%s' is not a text", i, key);
+}
+
 static int read_primitive(size_t i, const json_t *object, abut_surface *s) {
   abut_primitive *q = &s->primitives[s->primitive_count];
   *q = (abut_primitive){.quaternion = {1, 0, 0, 0}, .size = {1, 1, 1}, .exponents = {1, 1}};
-  const char *kind = json_string_value(json_object_get(object, "kind"));
-  int code = read_flag(i, "subtracted", object, &q->subtracted);
+  const char *kind;
+  int code = read_text(i, "kind", object, &kind);
+  if (code == CLI_OK) code = read_flag(i, "subtracted", object, &q->subtracted);
   if (code != CLI_OK) return code;
   if (!kind || !strcmp(kind, "superquadric"))
     code = read_superquadric(i, object, q);
@@ -324,7 +332,7 @@ int query_polyhedron_json(const json_t *input, int dtype) {
 
 static int read_options(size_t i, const json_t *query, int dtype, abut_manifold_options *o) {
   const json_t *object = json_object_get(query, "options");
-  const char *form = json_string_value(json_object_get(object, "form"));
+  const char *form;
   *o = abut_default_manifold_options();
   o->form = ABUT_MANIFOLD_PAPER;
   o->edges[0] = o->edges[1] = -1;
@@ -332,6 +340,7 @@ static int read_options(size_t i, const json_t *query, int dtype, abut_manifold_
   o->dtype = dtype;
   o->threads = 1;
   if (object && !json_is_object(object)) return cli_error("query %zu: 'options' is not an object", i);
+  if (read_text(i, "form", object, &form) != CLI_OK) return CLI_BAD_INPUT;
   if (form && !strcmp(form, "linear"))
     o->form = ABUT_MANIFOLD_LINEAR;
   else if (form && strcmp(form, "paper"))
