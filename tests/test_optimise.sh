@@ -272,5 +272,21 @@ refuses "bad.json: key: 'nowhere': the scene has 0 keyframes, none of this name"
 python3 -c 'print("[" * 3000 + "]" * 3000)' >"$folder/deep.json"
 refuses "deep.json, line 1, column 2049: nested deeper than 2,048 levels" "$folder/deep.json"
 
+# interrupted after its first step, it keeps what it has reached; a signal that comes twice, to the process and to
+# its group, counts once
+edit long "['steps']=100000" "['iterations']=5"
+"$abut" optimise "$folder/long.json" --gltf "$folder/out/long.glb" --json >"$folder/stdout" 2>"$folder/stderr" &
+runner=$!
+for wait in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+  grep -q '^step 2/' "$folder/stderr" && break
+  sleep 0.25
+done
+kill -TERM $runner && kill -TERM $runner
+wait $runner
+[ $? -eq 2 ] && grep -q '^abut: interrupted' "$folder/stderr" && pass || fail "SIGTERM: $(tail -n 1 "$folder/stderr")"
+grep -q '"success": *false' "$folder/stdout" && pass || fail "interrupted: $(cat "$folder/stdout")"
+python3 -c 'import sys; data = open(sys.argv[1], "rb").read(); sys.exit(data[:4] != b"glTF")' "$folder/out/long.glb" && pass ||
+  fail "interrupted: no whole long.glb"
+
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -18,6 +18,7 @@ typedef struct optimise_run {
   output_file out, gltf;
   double loss_first, loss_last;
   int success;
+  int cut; /* interrupted where something was reached, which is kept */
   double start; /* s */
 } optimise_run;
 
@@ -100,9 +101,10 @@ static int iterate(optimise_run *out, int64_t frame, abut_optimiser_report *repo
 
 static int run_whole(optimise_run *out) {
   abut_optimiser_report report;
-  int code = CLI_OK;
   for (int64_t i = 0; i < out->task.iterations && !out->success; i++) {
-    code = iterate(out, 0, &report);
+    int code = iterate(out, 0, &report);
+    out->cut = code != CLI_OK && progress_interrupted() && i > 0;
+    if (out->cut) break;
     if (code != CLI_OK) return code;
     if (i == 0) out->loss_first = report.loss;
     out->success = report.reached_envs > 0;
@@ -113,7 +115,7 @@ static int run_whole(optimise_run *out) {
   abut_optimiser_view view = abut_optimiser_get(out->optimiser);
   out->history.best = view.best_env;
   out->loss_last = view.best_loss[view.best_env];
-  return history_replay(&out->history, out->optimiser, out->task.steps, stop, NULL);
+  return history_replay(&out->history, out->optimiser, out->task.steps, out->cut ? NULL : stop, NULL);
 }
 
 /* ----------------------------------------------------------------------------------- receding horizon */
@@ -158,6 +160,8 @@ static int run_receding(optimise_run *out) {
   for (int64_t frame = 0, n; frame < steps && !out->success; frame += n) {
     n = out->task.apply < steps - frame ? out->task.apply : steps - frame;
     int code = run_horizon(out, frame, n);
+    out->cut = code != CLI_OK && progress_interrupted() && frame > 0;
+    if (out->cut) break;
     if (code != CLI_OK) return code;
     if (frame == 0) out->loss_first = nearest_at_start(&out->history);
     if (abut_optimiser_shift(out->optimiser, n) != ABUT_OK) return cli_library_error();
@@ -232,8 +236,9 @@ int cli_optimise(const cli_options *options) {
   if (code == CLI_OK && options->out) code = history_write(run.out.partial, run.out.path, &run.history);
   if (code == CLI_OK && options->gltf) code = write_animation(&run);
   if (code == CLI_OK) print_result(&run, options->json);
-  int success = run.success;
+  int success = run.success, cut = run.cut;
   code = close_run(&run, code);
   if (code == CLI_OK) code = cli_flush();
+  if (code == CLI_OK && cut) return CLI_BAD_INPUT; /* iterate has said why */
   return code == CLI_OK && options->require_success && !success ? CLI_CHECK_FAILED : code;
 }

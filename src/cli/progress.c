@@ -9,10 +9,18 @@ enum { BAR_WIDTH = 40 };
 static const double BAR_DELAY = 2.0; /* s: shorter jobs show nothing */
 
 static volatile sig_atomic_t interrupted;
+static const double SAME = 0.2; /* s: timeout(1) and shells send a signal to the process and to its group */
+static double interrupted_at;
 
 static void on_interrupt(int number) {
-  interrupted = number;
-  signal(number, SIG_DFL);
+  double now = cli_now();
+  if (!interrupted) {
+    interrupted_at = now;
+    interrupted = number;
+  } else if (now - interrupted_at > SAME) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
 }
 
 void progress_catch_interrupt(void) {
