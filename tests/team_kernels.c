@@ -3,6 +3,7 @@
 #define ABUT_TEAM 32
 #include <math.h>
 #include "kernels.inl"
+#include "manifold.inl"
 #include "team_run.h"
 
 typedef struct stage_call {
@@ -14,6 +15,24 @@ typedef struct stage_call {
 static void call(void *arg) {
   const stage_call *c = arg;
   c->stage(c->k, c->g, c->io);
+}
+
+typedef struct manifold_call {
+  void (*kernel)(const manifold_params *, manifold_job *);
+  const manifold_params *p;
+  manifold_job *job;
+} manifold_call;
+static void call_manifold(void *arg) {
+  const manifold_call *c = arg;
+  c->kernel(c->p, c->job);
+}
+static void run_contacts(const manifold_params *p, manifold_job *job) {
+  manifold_call c = {manifold_contacts, p, job};
+  team_run(call_manifold, &c);
+}
+static void run_contacts_vjp(const manifold_params *p, manifold_job *job) {
+  manifold_call c = {manifold_contacts_vjp, p, job};
+  team_run(call_manifold, &c);
 }
 
 #define STAGE(name)                                                                                          \
@@ -38,6 +57,10 @@ const abut_kernels NAME(ABUT_REAL) = {
     },
     query_plane,
     NULL, /* these run on one thread */
-    {0},
+    {.primitive_size = sizeof(sdf_primitive),
+     .prepare = sdf_prepare,
+     .scratch = manifold_scratch,
+     .contacts = run_contacts,
+     .contacts_vjp = run_contacts_vjp},
     NULL,
 };

@@ -2,6 +2,7 @@
  * Fibres in random order find a missing team_sync by its results; threads under ThreadSanitizer by its
  * accesses (tests/check_race.sh runs this program with arguments for that). */
 #include "batch.h"
+#include "blended.h"
 #include "rollout.h"
 #include "team_run.h"
 #include <stdio.h>
@@ -81,6 +82,23 @@ TEST(team_equals_one_thread_ant_box) { compare("scenes/ant_box.abut", ABUT_CONTA
 TEST(team_equals_one_thread_chains4x8) { compare("scenes/chains4x8.abut", ABUT_CONTACT_LOCAL, 1); }
 TEST(team_equals_one_thread_arm_mesh) { compare("scenes/arm_mesh.abut", ABUT_CONTACT_LOCAL, 2); }
 
+TEST(team_equals_one_thread_manifolds) {
+  static blended_results one, team[2];
+  for (int selection = ABUT_SELECT_HARD; selection <= ABUT_SELECT_SOFTSORT; selection++) {
+    CHECK(blended_run_with(abut_kernels_find(ABUT_F64, "scalar"), selection, &one) > 0);
+    for (int i = 0; i < 2; i++) {
+      team_use((team_plan){TEAM_FIBRES, (uint64_t)(7 + i), -1});
+      CHECK(blended_run_with(&team_kernels_f64, selection, &team[i]) > 0);
+      CHECK(team_syncs() > 100 && !team_parted());
+    }
+    CHECK(memcmp(&team[0], &team[1], sizeof one) == 0);
+#ifdef ABUT_STRICT
+    CHECK(memcmp(&team[0], &one, sizeof one) == 0);
+#endif
+    CHECK(blended_close(&team[0], &one, 1e-10));
+  }
+}
+
 /* Leaving out one team_sync must show in some order of the fibres. */
 TEST(fibres_find_a_planted_race) {
   scene s;
@@ -102,6 +120,21 @@ TEST(fibres_find_a_planted_race) {
   scene_free(&s);
 }
 
+TEST(fibres_find_a_planted_race_in_manifolds) {
+  static blended_results good, bad;
+  int found = 0, tries = 12;
+  team_use((team_plan){TEAM_FIBRES, 1, -1});
+  blended_run_with(&team_kernels_f64, ABUT_SELECT_HARD, &good);
+  int64_t syncs = team_syncs();
+  for (int i = 0; i < tries; i++) {
+    team_use((team_plan){TEAM_FIBRES, (uint64_t)(100 + i), syncs * (i + 1) / (tries + 1)});
+    blended_run_with(&team_kernels_f64, ABUT_SELECT_HARD, &bad);
+    found += memcmp(&good, &bad, sizeof good) != 0 || team_parted();
+  }
+  if (found < tries / 2)
+    test_fail(__FILE__, __LINE__, "only %d of %d planted races were found", found, tries);
+}
+
 /* For ThreadSanitizer: what it reports decides, not the results. */
 TEST(threads_run_a_step) {
   const char *skip = getenv("ABUT_SKIP_SYNC");
@@ -113,4 +146,10 @@ TEST(threads_run_a_step) {
   CHECK(team_syncs() > 100);
   outcome_free(&out);
   scene_free(&s);
+}
+TEST(threads_run_manifolds) {
+  static blended_results out;
+  team_use((team_plan){TEAM_THREADS, 1, -1});
+  for (int selection = ABUT_SELECT_HARD; selection <= ABUT_SELECT_SOFTSORT; selection++)
+    CHECK(blended_run_with(&team_kernels_f64, selection, &out) > 0);
 }

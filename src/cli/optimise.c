@@ -18,7 +18,7 @@ typedef struct optimise_run {
   output_file out, gltf;
   double loss_first, loss_last;
   int success;
-  int cut; /* interrupted where something was reached, which is kept */
+  int cut;      /* interrupted where something was reached, which is kept */
   double start; /* s */
 } optimise_run;
 

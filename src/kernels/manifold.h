@@ -97,9 +97,8 @@ typedef struct manifold_job {
   void *vertex_bar[2];                /* [3][padded nvertex], written; or NULL */
   void *parameter_bar[2];             /* [sdf_parameters()][32], added to; or NULL */
   /* forward mode */
-  void *tangents;         /* manifold_kernels.tangents() numbers, aligned */
-  void *jacobian;         /* six of `contacts`: by surface 1's translation and by its rotation (frame 0) */
-  int32_t listed, judged; /* pairs of edges whose distances, and whose normals were looked at */
+  void *tangents; /* manifold_kernels.tangents() numbers, aligned */
+  void *jacobian; /* six of `contacts`: by surface 1's translation and by its rotation (frame 0) */
 } manifold_job;
 
 /* The kernels of one instance. */

@@ -14,24 +14,23 @@
  * Sums over lanes are made of 32 partial sums by item number, so that they do not depend on the width. */
 #include "manifold_pairs.inl"
 
-static contact_out vertex_bar(const elem *group, int stride, int i) {
+KERNEL contact_out vertex_bar(const elem *group, int stride, int i) {
   contact_out g = {load_vec(group, stride, i), load_vec(group + 4 * stride, stride, i),
                    load(group + 3 * stride, i), load(group + 7 * stride, i)};
   return g;
 }
 
-static void vertex_contacts(const manifold_params *p, int which, const manifold_pose *pose, manifold_work *w,
-                            elem *group) {
+KERNEL void vertex_contacts(const manifold_params *p, int which, manifold_work *w, elem *group) {
   side_work *s = &w->side[which];
   ITEMS(i, p->surface[which].kvertex) {
     real phi = load(s->v_phi, i);
-    store_vec(group, s->k, i, vertex_at(p, which, pose, load_vec(s->v, s->k, i)));
+    store_vec(group, s->k, i, vertex_at(which, w, load_vec(s->v, s->k, i)));
     store(group + 3 * s->k, i, phi);
     store_vec(group + 4 * s->k, s->k, i, load_vec(s->v_normal, s->k, i));
     store(group + 7 * s->k, i, load(s->vertex_gate, i) * logistic(phi * K(-1 / p->tau_penetration)));
   }
 }
-static void vertex_contacts_vjp(const manifold_params *p, int which, manifold_work *w, const elem *group) {
+KERNEL void vertex_contacts_vjp(const manifold_params *p, int which, manifold_work *w, const elem *group) {
   side_work *s = &w->side[which];
   elem inv_pen = K(-1 / p->tau_penetration);
   ITEMS(i, p->surface[which].kvertex) {
@@ -45,7 +44,7 @@ static void vertex_contacts_vjp(const manifold_params *p, int which, manifold_wo
 }
 
 /* Moving all results as one rigid body, about surface 0's origin. */
-static void results_vjp(const manifold_params *p, const manifold_job *job, elem *sums) {
+KERNEL void results_vjp(const manifold_params *p, const manifold_job *job, elem *sums) {
   for (int group = 0; group < MANIFOLD_GROUPS; group++) {
     int n = manifold_group(p, group), stride = manifold_pad(n);
     const elem *out = group_at(p, job->contacts, group), *bar = group_at(p, job->bar, group);
@@ -59,60 +58,58 @@ static void results_vjp(const manifold_params *p, const manifold_job *job, elem 
   }
 }
 
-static void manifold_contacts(const manifold_params *p, manifold_job *job) {
-  manifold_work w;
-  manifold_pose pose = manifold_pose_of(job);
-  manifold_carve(p, &w, (elem *)job->scratch);
+/* A team's threads have written what a stage makes when it returns. */
+KERNEL void manifold_contacts(const manifold_params *p, manifold_job *job) {
+  manifold_work *w = manifold_open(p, job);
   int edges = manifold_group(p, 2) > 0;
   for (int which = 0; which < 2; which++) {
     if (!p->side[which] && !edges) continue;
-    place(p, which, &pose, &w);
+    place(p, which, w);
     if (p->side[which]) {
-      select_vertices(p, which, &pose, &w);
-      vertex_contacts(p, which, &pose, &w, group_at(p, job->contacts, which));
+      select_vertices(p, which, w);
+      vertex_contacts(p, which, w, group_at(p, job->contacts, which));
     }
-    if (edges) select_edges(p, which, &pose, &w);
+    if (edges) select_edges(p, which, w);
+    TEAM_SYNC();
   }
-  job->listed = job->judged = 0;
   if (!edges) return;
-  pair_up(p, &w);
-  cross_edges(p, &w);
-  neighbour(p, &w);
-  list_pairs(p, &w);
-  penetrate(p, &pose, &w);
-  judge(p, &pose, &w, group_at(p, job->contacts, 2), group_at(p, job->contacts, 3));
-  job->listed = w.pair.num;
-  job->judged = w.pair.num_judged;
+  pair_up(p, w);
+  cross_edges(p, w);
+  neighbour(p, w);
+  list_pairs(p, w);
+  penetrate(p, w);
+  judge(p, w, group_at(p, job->contacts, 2), group_at(p, job->contacts, 3));
+  TEAM_SYNC();
 }
 
-static void manifold_contacts_vjp(const manifold_params *p, manifold_job *job) {
-  manifold_work w;
-  manifold_pose pose = manifold_pose_of(job);
-  manifold_carve(p, &w, (elem *)job->scratch);
+KERNEL void manifold_contacts_vjp(const manifold_params *p, manifold_job *job) {
+  manifold_work *w = (manifold_work *)job->scratch;
   int edges = manifold_group(p, 2) > 0;
-  w.pair.num = job->listed;
-  w.pair.num_judged = job->judged;
-  clear_bars(p, job, &w);
-  manifold_bars bars = {
-      w.sums, (real *)w.parameters, {(elem *)job->parameter_bar[0], (elem *)job->parameter_bar[1]}};
+  clear_bars(job, w);
+  manifold_bars bars = {w->sums,
+                        (real *)w->parameters + w->num_parameters * TEAM_RANK,
+                        {(elem *)job->parameter_bar[0], (elem *)job->parameter_bar[1]}};
   if (edges) {
     const elem *first = group_at(p, job->bar, 2), *second = group_at(p, job->bar, 3);
-    if (w.pair.num_judged < manifold_group(p, 2)) leave_pairs_vjp(p, &w.pair, first, second);
-    judge_vjp(p, &pose, &w, &bars, first, second);
-    penetrate_vjp(p, &pose, &w, &bars);
-    neighbour_vjp(p, &w);
-    cross_edges_vjp(p, &w);
-    pair_up_vjp(p, &w);
+    if (w->pair.num_judged < manifold_group(p, 2)) leave_pairs_vjp(p, &w->pair, first, second);
+    judge_vjp(p, w, &bars, first, second);
+    penetrate_vjp(p, w, &bars);
+    neighbour_vjp(p, w);
+    cross_edges_vjp(p, w);
+    pair_up_vjp(p, w);
   }
   for (int which = 0; which < 2; which++) {
-    if (edges) select_edges_vjp(p, which, &pose, &w);
+    if (edges) select_edges_vjp(p, which, w);
     if (p->side[which]) {
-      vertex_contacts_vjp(p, which, &w, group_at(p, job->bar, which));
-      select_vertices_vjp(p, which, &pose, &w, &bars);
+      vertex_contacts_vjp(p, which, w, group_at(p, job->bar, which));
+      TEAM_SYNC();
+      select_vertices_vjp(p, which, w, &bars);
     }
-    if (p->side[which] || edges) place_vjp(p, which, &pose, &w, &bars, (elem *)job->vertex_bar[which]);
+    if (p->side[which] || edges) place_vjp(p, which, w, &bars, (elem *)job->vertex_bar[which]);
   }
-  results_vjp(p, job, w.sums + 6 * SLOTS);
+  results_vjp(p, job, w->sums + 6 * SLOTS);
+  TEAM_SYNC();
   double *out[] = {job->force, job->torque, job->out_force, job->out_torque};
-  for (int i = 0; i < 12; i++) out[i / 3][i % 3] = sum_slots(w.sums + (int64_t)i * SLOTS);
+  TEAM_FOR(i, 12) out[i / 3][i % 3] = sum_slots(w->sums + (int64_t)i * SLOTS);
+  TEAM_SYNC();
 }

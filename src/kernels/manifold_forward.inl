@@ -107,7 +107,7 @@ static void place_jvp(const manifold_params *p, int which, const manifold_pose *
   side_work *s = &w->side[which];
   const elem *vertices = (const elem *)m->vertices;
   ITEMS(i, m->nvertex) {
-    vec3 x = vertex_at(p, which, pose, load_vec(vertices, s->n, i)), normal = load_vec(s->normal, s->n, i);
+    vec3 x = vertex_at(which, w, load_vec(vertices, s->n, i)), normal = load_vec(s->normal, s->n, i);
     sdf_trace trace = trace_at(&s->trace, i);
     vec3 slope = phi_slope(p, !which, pose, x, trace);
     mat3 turns = normal_slope(p, !which, pose, x, trace);
@@ -160,7 +160,7 @@ static void select_vertices_jvp(const manifold_params *p, int which, const manif
     if (!p->softsort)
       select_hard_jvp(p, dphi, n, k, s->vertex_order, s->vertex_gate, d->vertex_gate + c * s->k);
     ITEMS(i, k) {
-      vec3 x = vertex_at(p, which, pose, load_vec(s->v, s->k, i));
+      vec3 x = vertex_at(which, w, load_vec(s->v, s->k, i));
       vec3 mixed = p->softsort ? load_vec(dv, s->k, i) : vec_zero();
       store_vec(dv, s->k, i, which ? add(mat_vec(pose->r, mixed), carried(c, pose, x)) : mixed);
       if (p->softsort) continue;
@@ -171,7 +171,7 @@ static void select_vertices_jvp(const manifold_params *p, int which, const manif
   if (!p->softsort) return;
   clear(d->vertex_gate, COLUMNS * s->k);
   ITEMS(i, k) {
-    vec3 x = vertex_at(p, which, pose, load_vec(s->v, s->k, i)), normal = load_vec(s->v_normal, s->k, i);
+    vec3 x = vertex_at(which, w, load_vec(s->v, s->k, i)), normal = load_vec(s->v_normal, s->k, i);
     vec3 slope = phi_slope(p, !which, pose, x, trace_at(&s->v_trace, i));
     mat3 turns = normal_slope(p, !which, pose, x, trace_at(&s->v_trace, i));
     for (int c = 0; c < COLUMNS; c++) {
@@ -281,8 +281,8 @@ static void neighbour_jvp(const manifold_params *p, const pair_work *q, manifold
 static void project_jvp(const manifold_params *p, int which, const manifold_pose *pose, vec3 x,
                         const manifold_work *w, vec3 dx[COLUMNS]) {
   for (int i = 0; i < p->projections; i++) {
-    sdf_trace trace = trace_at(&w->path, 0);
-    sdf_value v = surface_at(p, which, pose, x, w->sdf, trace);
+    sdf_trace trace = own_path(w);
+    sdf_value v = surface_at(p, which, w, x, trace);
     vec3 slope = phi_slope(p, which, pose, x, trace);
     mat3 turns = normal_slope(p, which, pose, x, trace);
     for (int c = 0; c < COLUMNS; c++) {
@@ -410,32 +410,29 @@ static void vertex_contacts_jvp(const manifold_params *p, int which, manifold_wo
   }
 }
 
-/* After manifold_contacts, on the same scratch. */
+/* After manifold_contacts, on the same scratch. Not for teams. */
 static void manifold_jacobian(const manifold_params *p, manifold_job *job) {
-  manifold_work w;
+  manifold_work *w = (manifold_work *)job->scratch;
   manifold_tangents t;
-  manifold_pose pose = manifold_pose_of(job);
-  manifold_carve(p, &w, (elem *)job->scratch);
-  tangents_carve(p, &w, &t, (elem *)job->tangents);
+  const manifold_pose *pose = &w->pose;
+  tangents_carve(p, w, &t, (elem *)job->tangents);
   elem *out = (elem *)job->jacobian;
   int64_t column_size = group_at(p, out, MANIFOLD_GROUPS) - out;
   int edges = manifold_group(p, 2) > 0;
-  w.pair.num = job->listed;
-  w.pair.num_judged = job->judged;
   for (int which = 0; which < 2; which++) {
     side_tangents *d = &t.side[which];
     if (!p->side[which] && !edges) continue;
-    place_jvp(p, which, &pose, &w, d);
+    place_jvp(p, which, pose, w, d);
     if (p->side[which]) {
-      select_vertices_jvp(p, which, &pose, &w, d);
+      select_vertices_jvp(p, which, pose, w, d);
       for (int c = 0; c < COLUMNS; c++)
-        vertex_contacts_jvp(p, which, &w, d, c, group_at(p, out + c * column_size, which));
+        vertex_contacts_jvp(p, which, w, d, c, group_at(p, out + c * column_size, which));
     }
-    if (edges) select_edges_jvp(p, which, &pose, &w, d);
+    if (edges) select_edges_jvp(p, which, pose, w, d);
   }
   if (!edges) return;
-  cross_edges_jvp(p, &w, &t);
-  neighbour_jvp(p, &w.pair, &t);
-  penetrate_jvp(p, &pose, &w, &t);
-  judge_jvp(p, &pose, &w, &t, out, column_size);
+  cross_edges_jvp(p, w, &t);
+  neighbour_jvp(p, &w->pair, &t);
+  penetrate_jvp(p, pose, w, &t);
+  judge_jvp(p, pose, w, &t, out, column_size);
 }

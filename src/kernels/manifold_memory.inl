@@ -1,15 +1,21 @@
 /* manifold_memory.inl: what one evaluation keeps, for its stages and for the way back. */
 #include "manifold_items.inl"
 
-/* Traces of evaluations, pack by pack. */
+/* Pose of surface 1 in frame 0, which is where everything is; surface 0's pose is the identity. */
+typedef struct manifold_pose {
+  mat3 r;
+  vec3 t;
+} manifold_pose;
+
+/* Traces of evaluations, pack by pack; those of a team's threads interleave. */
 typedef struct trace_list {
   real *values;
   int32_t *lists;
   int stride; /* of lists */
 } trace_list;
 FN sdf_trace trace_at(const trace_list *t, int i) {
-  int pack = i / ABUT_LANES;
-  sdf_trace trace = {t->values + 2 * SDF_TRACE * pack, t->lists + (int64_t)t->stride * pack};
+  int pack = i / ABUT_LANES, block = pack / ABUT_TEAM * ABUT_TEAM, own = pack % ABUT_TEAM;
+  sdf_trace trace = {t->values + 2 * SDF_TRACE * block + own, t->lists + (int64_t)t->stride * block + own};
   return trace;
 }
 
@@ -33,10 +39,10 @@ typedef struct side_work {
 typedef struct pair_work {
   int n; /* padded */
   elem *r, *t1, *t2, *alpha1, *alpha2, *colliding, *p1, *p2, *d, *near1, *near2, *gate;
-  elem *x1, *x2, *f1, *f2,
-      *worth;         /* of those in `list`: points on their own surfaces, distances to the others */
-  elem *n1, *n2;      /* of those in `judged`: normals there */
-  elem *row, *column; /* [padded ke] */
+  elem *worth;             /* at least the activity */
+  elem *x1, *x2, *f1, *f2; /* of those in `list`: points on their own surfaces, distances to the others */
+  elem *n1, *n2;           /* of those in `judged`: normals there */
+  elem *row, *column;      /* [padded ke] */
   int32_t *list, *judged, num, num_judged;
   trace_list f1_trace, f2_trace, n1_trace, n2_trace; /* by place in the lists */
   elem *g_x1, *g_x2, *g_f1, *g_f2, *g_p1, *g_p2, *g_colliding, *g_near1, *g_near2, *g_gate, *g_d, *g_start1,
@@ -44,37 +50,48 @@ typedef struct pair_work {
 } pair_work;
 
 typedef struct manifold_work {
+  manifold_pose pose;
   side_work side[2];
   pair_work pair;
   elem *sums; /* force, torque, out_force, out_torque: [12][SLOTS] */
+  team_board *board;
+  /* every thread's own, by its rank: room of sdf_at; of points on the way and of one evaluation there; lanes'
+   * sums of one evaluation */
   sdf_scratch sdf;
-  trace_list path;  /* of one evaluation on the way */
-  elem *parameters; /* lanes' sums of one evaluation */
+  real *way; /* [projections][3] */
+  trace_list path;
+  elem *parameters;
+  int64_t num_parameters;
 } manifold_work;
+FN sdf_scratch own_scratch(const manifold_work *w) {
+  sdf_scratch own = {w->sdf.rows + TEAM_RANK, w->sdf.seen + TEAM_RANK};
+  return own;
+}
+FN sdf_trace own_path(const manifold_work *w) { return trace_at(&w->path, TEAM_RANK * ABUT_LANES); }
 
 typedef struct carver {
   elem *base;
   int64_t at;
 } carver;
-static elem *carve(carver *c, int64_t n) {
+KERNEL elem *carve(carver *c, int64_t n) {
   elem *p = c->base ? c->base + c->at : 0;
   c->at += (n + MANIFOLD_PAD - 1) / MANIFOLD_PAD * MANIFOLD_PAD;
   return p;
 }
-static int32_t *carve_int(carver *c, int64_t n) {
+KERNEL int32_t *carve_int(carver *c, int64_t n) {
   return (int32_t *)carve(c,
                           (n * (int64_t)sizeof(int32_t) + (int64_t)sizeof(elem) - 1) / (int64_t)sizeof(elem));
 }
 
-static trace_list carve_traces(carver *c, int64_t n, int primitives) {
-  int64_t packs = (n + ABUT_LANES - 1) / ABUT_LANES;
+KERNEL trace_list carve_traces(carver *c, int64_t n, int primitives) {
+  const int64_t whole = ABUT_LANES * ABUT_TEAM, packs = (n + whole - 1) / whole * ABUT_TEAM;
   trace_list t;
   t.stride = primitives + 2;
   t.values = (real *)carve(c, packs * 2 * SDF_TRACE * ABUT_LANES);
   t.lists = carve_int(c, packs * t.stride);
   return t;
 }
-static void carve_side(carver *c, const manifold_params *p, int which, side_work *s) {
+KERNEL void carve_side(carver *c, const manifold_params *p, int which, side_work *s) {
   const manifold_surface *m = &p->surface[which];
   int64_t n = s->n = manifold_pad(m->nvertex), k = s->k = manifold_pad(m->kvertex);
   int64_t ne = s->ne = manifold_pad(m->nedge), ke = s->ke = manifold_pad(m->kedge);
@@ -107,13 +124,15 @@ static void carve_side(carver *c, const manifold_params *p, int which, side_work
   s->g_row = carve(c, n > ne ? n : ne);
 }
 
-static int64_t most_parameters(const manifold_params *p) {
+KERNEL int64_t most_parameters(const manifold_params *p) {
   int64_t a = sdf_parameters(&p->surface[0].sdf), b = sdf_parameters(&p->surface[1].sdf);
   return a > b ? a : b;
 }
 
-static int64_t manifold_carve(const manifold_params *p, manifold_work *w, elem *base) {
+/* Where everything lies from base on (NULL: only counts); returns how many numbers that takes. */
+KERNEL int64_t manifold_carve(const manifold_params *p, manifold_work *w, elem *base) {
   carver c = {base, 0};
+  carve(&c, (int64_t)(sizeof *w / sizeof(elem)) + 1); /* w itself */
   int64_t num = p->surface[0].sdf.num > p->surface[1].sdf.num ? p->surface[0].sdf.num : p->surface[1].sdf.num;
   pair_work *q = &w->pair;
   for (int i = 0; i < 2; i++) carve_side(&c, p, i, &w->side[i]);
@@ -130,27 +149,42 @@ static int64_t manifold_carve(const manifold_params *p, manifold_work *w, elem *
   q->f2_trace = carve_traces(&c, n, p->surface[0].sdf.num);
   q->n1_trace = carve_traces(&c, n, p->surface[0].sdf.num);
   q->n2_trace = carve_traces(&c, n, p->surface[1].sdf.num);
-  w->path = carve_traces(&c, ABUT_LANES, (int)num);
+  w->path = carve_traces(&c, ABUT_LANES * ABUT_TEAM, (int)num);
   q->judged = carve_int(&c, n);
   q->row = carve(&c, w->side[0].ke);
   q->column = carve(&c, w->side[1].ke);
   q->list = carve_int(&c, n);
   w->sums = carve(&c, 12 * SLOTS);
-  w->sdf.rows = (real *)carve(&c, num * SDF_SCRATCH * ABUT_LANES);
-  w->sdf.seen = carve_int(&c, num);
-  w->parameters = carve(&c, most_parameters(p) * ABUT_LANES);
+  w->board = (team_board *)carve(&c, (int64_t)(sizeof(team_board) / sizeof(elem)) + 1);
+  w->sdf.rows = (real *)carve(&c, num * SDF_SCRATCH * ABUT_LANES * ABUT_TEAM);
+  w->sdf.seen = carve_int(&c, num * ABUT_TEAM);
+  w->way = (real *)carve(&c, (int64_t)p->projections * 3 * ABUT_LANES * ABUT_TEAM);
+  w->num_parameters = most_parameters(p);
+  w->parameters = carve(&c, w->num_parameters * ABUT_LANES * ABUT_TEAM);
   return c.at;
 }
-static int64_t manifold_scratch(const manifold_params *p) {
+KERNEL int64_t manifold_scratch(const manifold_params *p) {
   manifold_work w;
   return manifold_carve(p, &w, 0);
 }
 
-static void clear(elem *a, int64_t n) {
-  for (int64_t i = 0; i < n; i++) a[i] = 0;
+/* Lays out the scratch and puts the pose there, for the whole team. */
+KERNEL manifold_work *manifold_open(const manifold_params *p, const manifold_job *job) {
+  manifold_work *w = (manifold_work *)job->scratch;
+  const double *r = job->rotation;
+  if (LEADER) {
+    manifold_carve(p, w, (elem *)job->scratch);
+    w->pose.r = mat(vec_splat(r), vec_splat(r + 3), vec_splat(r + 6));
+    w->pose.t = vec_splat(job->translation);
+    w->pair.num = w->pair.num_judged = 0;
+  }
+  TEAM_SYNC();
+  return w;
 }
 
-static void clear_bars(const manifold_params *p, const manifold_job *job, manifold_work *w) {
+KERNEL void clear(elem *a, int64_t n) { TEAM_FOR(i, n) a[i] = 0; }
+
+KERNEL void clear_bars(const manifold_job *job, manifold_work *w) {
   pair_work *q = &w->pair;
   for (int which = 0; which < 2; which++) {
     side_work *s = &w->side[which];
@@ -167,5 +201,7 @@ static void clear_bars(const manifold_params *p, const manifold_job *job, manifo
   for (int i = 0; i < 7; i++) clear(one[i], q->n);
   for (int i = 0; i < 4; i++) clear(three[i], 3 * q->n);
   clear(w->sums, 12 * SLOTS);
-  if (job->parameter_bar[0] || job->parameter_bar[1]) clear(w->parameters, most_parameters(p) * ABUT_LANES);
+  if (job->parameter_bar[0] || job->parameter_bar[1])
+    clear(w->parameters, w->num_parameters * ABUT_LANES * ABUT_TEAM);
+  TEAM_SYNC();
 }

@@ -2,53 +2,56 @@
  * how deep its points lie, and what contact that makes. */
 #include "manifold_select.inl"
 
-/* Copies numbers of edges to their pairs: pair k l has k's of surface 0 and l's of surface 1. */
-static void spread(elem *to, const elem *from, int rows, int columns, int by_row) {
-  for (int k = 0; k < rows; k++)
-    for (int l = 0; l < columns; l++) to[k * columns + l] = from[by_row ? k : l];
-}
-static void spread_last(elem *to, int n, int padded) {
-  for (int i = n; i < padded; i++) to[i] = to[n - 1];
+/* What is done for pairs of edges by rows k and columns l of their table: sums along a row belong to the
+ * thread of k, all else to that of l, so that either is added up in order. */
+
+/* Copies numbers of edges to their pairs: pair k l has k's of surface 0 and l's of surface 1; past the end
+ * the last one's. */
+KERNEL void spread(elem *to, const elem *from, int rows, int columns, int by_row) {
+  int n = rows * columns;
+  for (int k = 0; k < rows; k++) TEAM_FOR(l, columns) to[k * columns + l] = from[by_row ? k : l];
+  TEAM_FOR(i, manifold_pad(n) - n) to[n + i] = from[by_row ? rows - 1 : columns - 1];
 }
 
-static void pair_up(const manifold_params *p, manifold_work *w) {
+KERNEL void pair_up(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
   const side_work *a = &w->side[0], *b = &w->side[1];
-  int rows = p->surface[0].kedge, columns = p->surface[1].kedge, n = rows * columns;
+  int rows = p->surface[0].kedge, columns = p->surface[1].kedge;
   for (int c = 0; c < 3; c++) {
     spread(q->p1 + c * q->n, a->start + c * a->ke, rows, columns, 1);
     spread(q->t1 + c * q->n, a->along + c * a->ke, rows, columns, 1);
     spread(q->p2 + c * q->n, b->start + c * b->ke, rows, columns, 0);
     spread(q->t2 + c * q->n, b->along + c * b->ke, rows, columns, 0);
-    elem *each[] = {q->p1, q->t1, q->p2, q->t2};
-    for (int i = 0; i < 4; i++) spread_last(each[i] + c * q->n, n, q->n);
   }
+  for (int k = 0; k < rows; k++)
+    TEAM_FOR(l, columns) q->gate[k * columns + l] = a->edge_gate[k] * b->edge_gate[l];
+  TEAM_SYNC();
 }
 /* Sums pairs' cotangents over the partners of each edge. */
-static void pair_up_vjp(const manifold_params *p, manifold_work *w) {
+KERNEL void pair_up_vjp(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
   side_work *a = &w->side[0], *b = &w->side[1];
   int rows = p->surface[0].kedge, columns = p->surface[1].kedge;
-  for (int c = 0; c < 3; c++)
-    for (int k = 0; k < rows; k++) {
-      const elem *s1 = q->g_start1 + c * q->n + k * columns, *t1 = q->g_along1 + c * q->n + k * columns;
-      const elem *s2 = q->g_start2 + c * q->n + k * columns, *t2 = q->g_along2 + c * q->n + k * columns;
-      for (int l = 0; l < columns; l++) {
-        a->g_start[c * a->ke + k] += s1[l];
-        a->g_along[c * a->ke + k] += t1[l];
-        b->g_start[c * b->ke + l] += s2[l];
-        b->g_along[c * b->ke + l] += t2[l];
+  for (int c = 0; c < 3; c++) {
+    const elem *s1 = q->g_start1 + c * q->n, *t1 = q->g_along1 + c * q->n;
+    const elem *s2 = q->g_start2 + c * q->n, *t2 = q->g_along2 + c * q->n;
+    TEAM_FOR(k, rows) for (int l = 0; l < columns; l++) {
+      a->g_start[c * a->ke + k] += s1[k * columns + l];
+      a->g_along[c * a->ke + k] += t1[k * columns + l];
+    }
+    for (int k = 0; k < rows; k++) TEAM_FOR(l, columns) {
+        b->g_start[c * b->ke + l] += s2[k * columns + l];
+        b->g_along[c * b->ke + l] += t2[k * columns + l];
       }
-    }
+  }
+  TEAM_FOR(k, rows)
+  for (int l = 0; l < columns; l++) a->g_edge_gate[k] += q->g_gate[k * columns + l] * b->edge_gate[l];
   for (int k = 0; k < rows; k++)
-    for (int l = 0; l < columns; l++) {
-      elem g = q->g_gate[k * columns + l];
-      a->g_edge_gate[k] += g * b->edge_gate[l];
-      b->g_edge_gate[l] += g * a->edge_gate[k];
-    }
+    TEAM_FOR(l, columns) b->g_edge_gate[l] += q->g_gate[k * columns + l] * a->edge_gate[k];
+  TEAM_SYNC();
 }
 
-static void cross_edges(const manifold_params *p, manifold_work *w) {
+KERNEL void cross_edges(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
   edge_soft soft = edge_soft_of(&p->edges);
   ITEMS(i, manifold_group(p, 2)) {
@@ -63,8 +66,9 @@ static void cross_edges(const manifold_params *p, manifold_work *w) {
     store_vec(q->p2, q->n, i, axpy(e.alpha2, t2, start2));
     store(q->d, i, norm(axpy(e.alpha1, t1, axpy(-e.alpha2, t2, r))));
   }
+  TEAM_SYNC();
 }
-static void cross_edges_vjp(const manifold_params *p, manifold_work *w) {
+KERNEL void cross_edges_vjp(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
   edge_soft soft = edge_soft_of(&p->edges);
   int n = manifold_group(p, 2);
@@ -85,64 +89,69 @@ static void cross_edges_vjp(const manifold_params *p, manifold_work *w) {
     store_vec(q->g_start2, q->n, i, vec_sel(there, sub(g2, gr), vec_zero()));
     store_vec(q->g_along2, q->n, i, vec_sel(there, axpy(load(q->alpha2, i), g2, gt2), vec_zero()));
   }
+  TEAM_SYNC();
 }
 
 /* Softmax of -d/tau along rows (near1) and columns (near2). */
-static void neighbour(const manifold_params *p, manifold_work *w) {
+KERNEL void neighbour(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
-  int rows = p->surface[0].kedge, columns = p->surface[1].kedge, n = rows * columns;
+  int rows = p->surface[0].kedge, columns = p->surface[1].kedge;
   elem inv_tau = K(1 / p->tau_near);
-  for (int k = 0; k < rows; k++) q->row[k] = ELEM_HUGE;
-  for (int l = 0; l < columns; l++) q->column[l] = ELEM_HUGE;
-  for (int k = 0; k < rows; k++)
-    for (int l = 0; l < columns; l++) {
+  TEAM_FOR(k, rows) {
+    elem least = ELEM_HUGE;
+    for (int l = 0; l < columns; l++) least = q->d[k * columns + l] < least ? q->d[k * columns + l] : least;
+    q->row[k] = least;
+  }
+  TEAM_FOR(l, columns) q->column[l] = ELEM_HUGE;
+  for (int k = 0; k < rows; k++) TEAM_FOR(l, columns) {
       elem d = q->d[k * columns + l];
-      if (d < q->row[k]) q->row[k] = d;
-      if (d < q->column[l]) q->column[l] = d;
+      q->column[l] = d < q->column[l] ? d : q->column[l];
     }
+  TEAM_SYNC();
   spread(q->near1, q->row, rows, columns, 1);
   spread(q->near2, q->column, rows, columns, 0);
-  spread_last(q->near1, n, q->n);
-  spread_last(q->near2, n, q->n);
-  ITEMS(i, n) {
+  TEAM_SYNC();
+  ITEMS(i, rows * columns) {
     real d = load(q->d, i);
     store(q->near1, i, exponential((load(q->near1, i) - d) * inv_tau));
     store(q->near2, i, exponential((load(q->near2, i) - d) * inv_tau));
   }
-  for (int k = 0; k < rows; k++) q->row[k] = 0;
-  for (int l = 0; l < columns; l++) q->column[l] = 0;
-  for (int k = 0; k < rows; k++)
-    for (int l = 0; l < columns; l++) {
-      q->row[k] += q->near1[k * columns + l];
-      q->column[l] += q->near2[k * columns + l];
-    }
-  for (int k = 0; k < rows; k++) q->row[k] = 1 / q->row[k];
-  for (int l = 0; l < columns; l++) q->column[l] = 1 / q->column[l];
-  for (int k = 0; k < rows; k++)
-    for (int l = 0; l < columns; l++) {
+  TEAM_SYNC();
+  TEAM_FOR(k, rows) {
+    elem sum = 0;
+    for (int l = 0; l < columns; l++) sum += q->near1[k * columns + l];
+    q->row[k] = 1 / sum;
+  }
+  TEAM_FOR(l, columns) q->column[l] = 0;
+  for (int k = 0; k < rows; k++) TEAM_FOR(l, columns) q->column[l] += q->near2[k * columns + l];
+  TEAM_FOR(l, columns) q->column[l] = 1 / q->column[l];
+  TEAM_SYNC();
+  for (int k = 0; k < rows; k++) TEAM_FOR(l, columns) {
       q->near1[k * columns + l] *= q->row[k];
       q->near2[k * columns + l] *= q->column[l];
     }
+  TEAM_SYNC();
 }
 /* dnear_kl = near_kl (sum_m near_km dd_km - dd_kl)/tau */
-static void neighbour_vjp(const manifold_params *p, manifold_work *w) {
+KERNEL void neighbour_vjp(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
   int rows = p->surface[0].kedge, columns = p->surface[1].kedge;
   elem inv_tau = K(1 / p->tau_near);
-  for (int k = 0; k < rows; k++) q->row[k] = 0;
-  for (int l = 0; l < columns; l++) q->column[l] = 0;
+  TEAM_FOR(k, rows) {
+    elem sum = 0;
+    for (int i = k * columns; i < (k + 1) * columns; i++) sum += q->g_near1[i] * q->near1[i];
+    q->row[k] = sum;
+  }
+  TEAM_FOR(l, columns) q->column[l] = 0;
   for (int k = 0; k < rows; k++)
-    for (int l = 0; l < columns; l++) {
-      int i = k * columns + l;
-      q->row[k] += q->g_near1[i] * q->near1[i];
-      q->column[l] += q->g_near2[i] * q->near2[i];
-    }
-  for (int k = 0; k < rows; k++)
-    for (int l = 0; l < columns; l++) {
+    TEAM_FOR(l, columns) q->column[l] += q->g_near2[k * columns + l] * q->near2[k * columns + l];
+  TEAM_SYNC();
+  for (int k = 0; k < rows; k++) TEAM_FOR(l, columns) {
       int i = k * columns + l;
       q->g_d[i] += inv_tau *
                    (q->near1[i] * (q->row[k] - q->g_near1[i]) + q->near2[i] * (q->column[l] - q->g_near2[i]));
     }
+  TEAM_SYNC();
 }
 
 /* One pair of edges where it is judged: closest points p1, p2, normals and distances there. */
@@ -253,27 +262,28 @@ FN contact_out get_contact(const elem *group, int stride, const int32_t *index, 
   c.activity = sel(there, gather(group + 7 * stride, index, i, n), zero());
   return c;
 }
-static elem *group_at(const manifold_params *p, const void *contacts, int group) {
+KERNEL elem *group_at(const manifold_params *p, const void *contacts, int group) {
   elem *at = (elem *)contacts;
   for (int g = 0; g < group; g++) at += (int64_t)MANIFOLD_CONTACT * manifold_pad(manifold_group(p, g));
   return at;
 }
 
+/* What pairs must be worth to be looked at: more than this. */
+FN elem worthless(const manifold_params *p) { return p->cutoff > 0 ? K(p->cutoff) : K(-1); }
 /* Pairs whose activity may reach the cut-off by what is known without looking at surfaces, in order. */
-static void list_pairs(const manifold_params *p, manifold_work *w) {
+KERNEL void list_pairs(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
-  int n = manifold_group(p, 2), columns = p->surface[1].kedge;
-  elem cutoff = K(p->cutoff);
-  q->num = 0;
-  for (int i = 0; i < n; i++) {
-    q->gate[i] = w->side[0].edge_gate[i / columns] * w->side[1].edge_gate[i % columns];
-    elem near = q->near1[i] > q->near2[i] ? q->near1[i] : q->near2[i];
-    if (q->colliding[i] * near * q->gate[i] > cutoff || cutoff == 0) q->list[q->num++] = i;
-  }
+  int n = manifold_group(p, 2);
+  TEAM_FOR(i, n)
+  q->worth[i] = q->colliding[i] * (q->near1[i] > q->near2[i] ? q->near1[i] : q->near2[i]) * q->gate[i];
+  TEAM_SYNC();
+  int num = list_those(q->worth, n, ABOVE, worthless(p), n, q->list, w->board);
+  if (LEADER) q->num = num;
+  TEAM_SYNC();
 }
 
 /* What is not judged: its closest points, apart by d along the line between them, and not active. */
-static void leave_pairs(const manifold_params *p, const pair_work *q, elem *first, elem *second) {
+KERNEL void leave_pairs(const manifold_params *p, const pair_work *q, elem *first, elem *second) {
   ITEMS(i, manifold_group(p, 2)) {
     vec3 p1 = load_vec(q->p1, q->n, i), p2 = load_vec(q->p2, q->n, i), n = direction(sub(p1, p2));
     for (int side = 0; side < 2; side++) {
@@ -286,12 +296,9 @@ static void leave_pairs(const manifold_params *p, const pair_work *q, elem *firs
   }
 }
 /* Pairs that were not judged: their points, the distance between them and its direction. */
-static void leave_pairs_vjp(const manifold_params *p, pair_work *q, const elem *first, const elem *second) {
-  for (int i = 0, listed = 0; i < manifold_group(p, 2); i++) {
-    if (listed < q->num_judged && q->judged[listed] == i) {
-      listed++;
-      continue;
-    }
+KERNEL void leave_pairs_vjp(const manifold_params *p, pair_work *q, const elem *first, const elem *second) {
+  TEAM_FOR(i, manifold_group(p, 2)) {
+    if (q->worth[i] > worthless(p)) continue;
     elem delta[3], gn[3], d = q->d[i], along = 0;
     for (int c = 0; c < 3; c++) {
       delta[c] = d > 0 ? (q->p1[c * q->n + i] - q->p2[c * q->n + i]) / d : 0;
@@ -309,57 +316,58 @@ static void leave_pairs_vjp(const manifold_params *p, pair_work *q, const elem *
 
 /* How deep the closest points of listed pairs lie in the other surface; those whose activity may reach the
  * cut-off so are judged. */
-static void penetrate(const manifold_params *p, const manifold_pose *pose, manifold_work *w) {
+KERNEL void penetrate(const manifold_params *p, manifold_work *w) {
   pair_work *q = &w->pair;
-  elem inv_pen = K(-1 / p->tau_penetration), cutoff = K(p->cutoff);
-  ITEMS(i, q->num) {
-    vec3 x1 = project(p, 0, pose, gather_vec(q->p1, q->n, q->list, i, q->num), w);
-    vec3 x2 = project(p, 1, pose, gather_vec(q->p2, q->n, q->list, i, q->num), w);
-    real f1 = surface_at(p, 1, pose, x1, w->sdf, trace_at(&q->f1_trace, i)).phi;
-    real f2 = surface_at(p, 0, pose, x2, w->sdf, trace_at(&q->f2_trace, i)).phi;
-    real worth1 = gather(q->near1, q->list, i, q->num) * logistic(f1 * inv_pen);
-    real worth2 = gather(q->near2, q->list, i, q->num) * logistic(f2 * inv_pen);
-    scatter_vec(q->x1, q->n, q->list, i, q->num, x1);
-    scatter_vec(q->x2, q->n, q->list, i, q->num, x2);
-    scatter(q->f1, q->list, i, q->num, f1);
-    scatter(q->f2, q->list, i, q->num, f2);
-    scatter(q->worth, q->list, i, q->num, rmax(worth1, worth2));
+  elem inv_pen = K(-1 / p->tau_penetration);
+  const int32_t *list = q->list;
+  int n = manifold_group(p, 2), num = q->num;
+  ITEMS(i, num) {
+    vec3 x1 = project(p, 0, w, gather_vec(q->p1, q->n, list, i, num));
+    vec3 x2 = project(p, 1, w, gather_vec(q->p2, q->n, list, i, num));
+    real f1 = surface_at(p, 1, w, x1, trace_at(&q->f1_trace, i)).phi;
+    real f2 = surface_at(p, 0, w, x2, trace_at(&q->f2_trace, i)).phi;
+    real worth = rmax(gather(q->near1, list, i, num) * logistic(f1 * inv_pen),
+                      gather(q->near2, list, i, num) * logistic(f2 * inv_pen));
+    scatter_vec(q->x1, q->n, list, i, num, x1);
+    scatter_vec(q->x2, q->n, list, i, num, x2);
+    scatter(q->f1, list, i, num, f1);
+    scatter(q->f2, list, i, num, f2);
+    scatter(q->worth, list, i, num,
+            worth * gather(q->colliding, list, i, num) * gather(q->gate, list, i, num));
   }
-  q->num_judged = 0;
-  for (int i = 0; i < q->num; i++) {
-    int pair = q->list[i];
-    if (q->worth[pair] * q->colliding[pair] * q->gate[pair] > cutoff || cutoff == 0)
-      q->judged[q->num_judged++] = pair;
-  }
+  TEAM_SYNC();
+  int num_judged = list_those(q->worth, n, ABOVE, worthless(p), n, q->judged, w->board);
+  if (LEADER) q->num_judged = num_judged;
+  TEAM_SYNC();
 }
 /* Adds to the cotangents of closest points; a distance has no normal that turns with its surface. */
-static void penetrate_vjp(const manifold_params *p, const manifold_pose *pose, manifold_work *w,
-                          manifold_bars *bars) {
+KERNEL void penetrate_vjp(const manifold_params *p, manifold_work *w, const manifold_bars *bars) {
   pair_work *q = &w->pair;
-  ITEMS(i, q->num) {
-    mask there = exists(i, q->num);
-    vec3 x1 = gather_vec(q->x1, q->n, q->list, i, q->num), x2 = gather_vec(q->x2, q->n, q->list, i, q->num);
-    vec3 g1 = vec_sel(there, gather_vec(q->g_x1, q->n, q->list, i, q->num), vec_zero());
-    vec3 g2 = vec_sel(there, gather_vec(q->g_x2, q->n, q->list, i, q->num), vec_zero());
-    real gf1 = sel(there, gather(q->g_f1, q->list, i, q->num), zero());
-    real gf2 = sel(there, gather(q->g_f2, q->list, i, q->num), zero());
-    g1 =
-        add(g1, surface_vjp(p, 1, pose, x1, vec_zero(), gf1, vec_zero(), trace_at(&q->f1_trace, i), bars, i));
-    g2 =
-        add(g2, surface_vjp(p, 0, pose, x2, vec_zero(), gf2, vec_zero(), trace_at(&q->f2_trace, i), bars, i));
+  const int32_t *list = q->list;
+  int num = q->num;
+  ITEMS(i, num) {
+    mask there = exists(i, num);
+    vec3 x1 = gather_vec(q->x1, q->n, list, i, num), x2 = gather_vec(q->x2, q->n, list, i, num);
+    vec3 g1 = vec_sel(there, gather_vec(q->g_x1, q->n, list, i, num), vec_zero());
+    vec3 g2 = vec_sel(there, gather_vec(q->g_x2, q->n, list, i, num), vec_zero());
+    real gf1 = sel(there, gather(q->g_f1, list, i, num), zero());
+    real gf2 = sel(there, gather(q->g_f2, list, i, num), zero());
+    vec3 none = vec_zero();
+    g1 = add(g1, surface_vjp(p, 1, w, x1, none, gf1, none, trace_at(&q->f1_trace, i), bars, i));
+    g2 = add(g2, surface_vjp(p, 0, w, x2, none, gf2, none, trace_at(&q->f2_trace, i), bars, i));
     if (p->projections > 0) {
-      g1 = project_vjp(p, 0, pose, gather_vec(q->p1, q->n, q->list, i, q->num), g1, w, bars, i,
-                       p->projections);
-      g2 = project_vjp(p, 1, pose, gather_vec(q->p2, q->n, q->list, i, q->num), g2, w, bars, i,
-                       p->projections);
+      g1 = project_vjp(p, 0, w, gather_vec(q->p1, q->n, list, i, num), g1, bars, i);
+      g2 = project_vjp(p, 1, w, gather_vec(q->p2, q->n, list, i, num), g2, bars, i);
     }
-    scatter_vec(q->g_x1, q->n, q->list, i, q->num, g1);
-    scatter_vec(q->g_x2, q->n, q->list, i, q->num, g2);
+    scatter_vec(q->g_x1, q->n, list, i, num, g1);
+    scatter_vec(q->g_x2, q->n, list, i, num, g2);
   }
-  for (int i = 0; i < 3 * q->n; i++) {
+  TEAM_SYNC();
+  TEAM_FOR(i, 3 * q->n) {
     q->g_p1[i] += q->g_x1[i];
     q->g_p2[i] += q->g_x2[i];
   }
+  TEAM_SYNC();
 }
 
 FN judged judged_at(const pair_work *q, int i) {
@@ -376,14 +384,14 @@ FN judged judged_at(const pair_work *q, int i) {
   j.gate = gather(q->gate, list, i, num);
   return j;
 }
-static void judge(const manifold_params *p, const manifold_pose *pose, manifold_work *w, elem *first,
-                  elem *second) {
+KERNEL void judge(const manifold_params *p, manifold_work *w, elem *first, elem *second) {
   pair_work *q = &w->pair;
   if (q->num_judged < manifold_group(p, 2)) leave_pairs(p, q, first, second);
+  TEAM_SYNC();
   ITEMS(i, q->num_judged) {
     judged j = judged_at(q, i);
-    j.n1 = surface_at(p, 0, pose, j.p1, w->sdf, trace_at(&q->n1_trace, i)).normal;
-    j.n2 = surface_at(p, 1, pose, j.p2, w->sdf, trace_at(&q->n2_trace, i)).normal;
+    j.n1 = surface_at(p, 0, w, j.p1, trace_at(&q->n1_trace, i)).normal;
+    j.n2 = surface_at(p, 1, w, j.p2, trace_at(&q->n2_trace, i)).normal;
     store_vec(q->n1, q->n, i, j.n1); /* by place in the list */
     store_vec(q->n2, q->n, i, j.n2);
     contact_out c;
@@ -393,8 +401,8 @@ static void judge(const manifold_params *p, const manifold_pose *pose, manifold_
     put_contact(second, q->n, q->judged, i, q->num_judged, c);
   }
 }
-static void judge_vjp(const manifold_params *p, const manifold_pose *pose, manifold_work *w,
-                      manifold_bars *bars, const elem *first, const elem *second) {
+KERNEL void judge_vjp(const manifold_params *p, manifold_work *w, const manifold_bars *bars,
+                      const elem *first, const elem *second) {
   pair_work *q = &w->pair;
   const int32_t *list = q->judged;
   int num = q->num_judged;
@@ -408,9 +416,9 @@ static void judge_vjp(const manifold_params *p, const manifold_pose *pose, manif
     judge_side_vjp(p, &j, 0, g1, &bar);
     judge_side_vjp(p, &j, 1, g2, &bar);
     bar.p1 =
-        add(bar.p1, surface_vjp(p, 0, pose, j.p1, j.n1, zero(), bar.n1, trace_at(&q->n1_trace, i), bars, i));
+        add(bar.p1, surface_vjp(p, 0, w, j.p1, j.n1, zero(), bar.n1, trace_at(&q->n1_trace, i), bars, i));
     bar.p2 =
-        add(bar.p2, surface_vjp(p, 1, pose, j.p2, j.n2, zero(), bar.n2, trace_at(&q->n2_trace, i), bars, i));
+        add(bar.p2, surface_vjp(p, 1, w, j.p2, j.n2, zero(), bar.n2, trace_at(&q->n2_trace, i), bars, i));
     scatter_vec(q->g_x1, q->n, list, i, num, bar.p1);
     scatter_vec(q->g_x2, q->n, list, i, num, bar.p2);
     scatter(q->g_f1, list, i, num, bar.f1);
@@ -420,4 +428,5 @@ static void judge_vjp(const manifold_params *p, const manifold_pose *pose, manif
     scatter(q->g_near2, list, i, num, bar.near2);
     scatter(q->g_gate, list, i, num, bar.gate);
   }
+  TEAM_SYNC();
 }

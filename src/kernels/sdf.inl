@@ -7,7 +7,11 @@
  * rounding. */
 #include "manifold.h"
 #include "special.h"
+#include "team.h"
 #include "vector.h"
+
+/* Number i of this thread's scratch and traces: those of a team's threads interleave. */
+#define OWN(p, i) ((p)[(i)*ABUT_TEAM])
 
 typedef struct sdf_primitive {
   int32_t kind;
@@ -33,12 +37,12 @@ typedef struct sdf_value {
 #define SDF_MARGIN 18.5f
 #endif
 
-static int doublings_of(double p) {
+KERNEL int doublings_of(double p) {
   for (int k = 1; k <= 5; k++)
     if (p == (double)(1 << k)) return k;
   return 0;
 }
-static void sdf_prepare(const sdf_source *from, int num, void *to) {
+KERNEL void sdf_prepare(const sdf_source *from, int num, void *to) {
   sdf_primitive *q = (sdf_primitive *)to;
   for (int i = 0; i < num; i++, from++, q++) {
     q->kind = from->kind;
@@ -420,14 +424,14 @@ FN real superquadric_below(const sdf_primitive *q, vec3 x) {
  * nothing. */
 enum { SDF_TRACE = 4 };
 typedef struct sdf_trace {
-  real *values;  /* [2][SDF_TRACE]: of what is united, of what is subtracted */
-  int32_t *list; /* [2 + primitives]: how many, then which, of either */
+  real *values;  /* OWN [2][SDF_TRACE]: of what is united, of what is subtracted */
+  int32_t *list; /* OWN [2 + primitives]: how many, then which, of either */
 } sdf_trace;
 /* Room for one evaluation: phi, normal and a bound of phi for every primitive; whether it was looked at. */
 enum { SDF_SCRATCH = 5 };
 typedef struct sdf_scratch {
-  real *rows;
-  int32_t *seen;
+  real *rows;    /* OWN [primitives][SDF_SCRATCH] */
+  int32_t *seen; /* OWN [primitives] */
 } sdf_scratch;
 
 typedef struct sdf_union {
@@ -436,19 +440,19 @@ typedef struct sdf_union {
 } sdf_union;
 
 /* Evaluates a primitive where its distance may be below `most`: row = phi, ELEM_HUGE where not, and normal.
- * Its bound from below is in row[4]. 0: nowhere. */
+ * Its bound from below is in number 4 of the row. 0: nowhere. */
 FN int look_at(const sdf_view *s, const sdf_primitive *q, vec3 x, real most, real *row) {
-  mask matters = lt(row[4], most);
+  mask matters = lt(OWN(row, 4), most);
   if (!any(matters)) return 0;
   if (q->kind == SDF_SUPERQUADRIC) {
     matters = mask_and(matters, lt(superquadric_below(q, x), most));
     if (!any(matters)) return 0;
   }
   sdf_value v = primitive_at(s, q, x);
-  row[0] = sel(matters, v.phi, splat(ELEM_HUGE));
-  row[1] = v.normal.x;
-  row[2] = v.normal.y;
-  row[3] = v.normal.z;
+  OWN(row, 0) = sel(matters, v.phi, splat(ELEM_HUGE));
+  OWN(row, 1) = v.normal.x;
+  OWN(row, 2) = v.normal.y;
+  OWN(row, 3) = v.normal.z;
   return 1;
 }
 
@@ -456,7 +460,7 @@ FN int look_at(const sdf_view *s, const sdf_primitive *q, vec3 x, real most, rea
  * same weights. list: [0] how many weigh something in some lane, then which. What seems nearest to the first
  * lane is looked at first, as its distance rules out the most; weights that are negligible are 0, so that no
  * lane's bits depend on that choice. */
-KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_scratch w, int32_t *list) {
+OUTLINE sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_scratch w, int32_t *list) {
   const sdf_primitive *all = (const sdf_primitive *)s->primitives + first;
   elem tau = K(s->tau), inv_tau = K(1 / s->tau), margin = tau * SDF_MARGIN;
   elem least = ELEM_HUGE;
@@ -465,8 +469,8 @@ KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_sc
   int nearest = 0;
   if (num == 1) {
     sdf_value v = primitive_at(s, all, x);
-    list[0] = 1;
-    list[1] = first;
+    OWN(list, 0) = 1;
+    OWN(list, 1) = first;
     u.phi = v.phi;
     u.mean = v.normal;
     return u;
@@ -474,10 +478,10 @@ KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_sc
   for (int i = 0; i < num; i++) {
     vec3 d = sub(x, elem_vec(all[i].center));
     real square = dot(d, d) + ELEM_TINY, away = square * inverse_root(square), over = away - all[i].outer;
-    real *row = w.rows + SDF_SCRATCH * i;
-    row[4] = sel(lt(over, zero()), over, over * all[i].slope);
+    real below = sel(lt(over, zero()), over, over * all[i].slope);
+    OWN(w.rows, SDF_SCRATCH * i + 4) = below;
     upper = rmin(upper, away - all[i].inner);
-    elem lane = *(const elem *)&row[4];
+    elem lane = *(const elem *)&below;
     if (lane < least) {
       least = lane;
       nearest = i;
@@ -485,24 +489,26 @@ KERNEL sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_sc
   }
   for (int turn = -1; turn < num; turn++) {
     int i = turn < 0 ? nearest : turn;
-    real *row = w.rows + SDF_SCRATCH * i;
+    real *row = &OWN(w.rows, SDF_SCRATCH * i);
     if (turn == nearest) continue;
-    w.seen[i] = look_at(s, &all[i], x, upper + margin, row);
-    if (w.seen[i]) lowest = rmin(lowest, row[0]);
+    int seen = look_at(s, &all[i], x, upper + margin, row);
+    OWN(w.seen, i) = seen;
+    if (seen) lowest = rmin(lowest, OWN(row, 0));
     upper = rmin(upper, lowest);
   }
-  list[0] = 0;
+  int members = 0;
   for (int i = 0; i < num; i++) {
-    if (!w.seen[i]) continue;
-    const real *row = w.rows + SDF_SCRATCH * i;
-    real weight = exponential((lowest - row[0]) * inv_tau);
+    if (!OWN(w.seen, i)) continue;
+    const real *row = &OWN(w.rows, SDF_SCRATCH * i);
+    real weight = exponential((lowest - OWN(row, 0)) * inv_tau);
     mask counts = gt(weight, splat(SDF_NEGLIGIBLE));
     if (!any(counts)) continue;
     weight = sel(counts, weight, zero());
     sum = sum + weight;
-    u.mean = axpy(weight, vec(row[1], row[2], row[3]), u.mean);
-    list[++list[0]] = first + i;
+    u.mean = axpy(weight, vec(OWN(row, 1), OWN(row, 2), OWN(row, 3)), u.mean);
+    OWN(list, ++members) = first + i;
   }
+  OWN(list, 0) = members;
   u.mean = scale(inverse(sum), u.mean);
   u.phi = lowest - logarithm(sum) * tau;
   return u;
@@ -547,23 +553,24 @@ FN vec3 member_vjp(const sdf_view *s, int index, vec3 x, real phi, real gphi, ve
   return gx;
 }
 /* parameters: [all primitives][SDF_PARAMETERS], then [all rows][SDF_ROW]; or NULL. */
-KERNEL vec3 sdf_unite_vjp(const sdf_view *s, vec3 x, real phi, const int32_t *list, real gphi, vec3 gmean,
-                          real *parameters) {
+OUTLINE vec3 sdf_unite_vjp(const sdf_view *s, vec3 x, real phi, const int32_t *list, real gphi, vec3 gmean,
+                           real *parameters) {
   vec3 gx = vec_zero();
-  for (int k = 1; k <= list[0]; k++) gx = add(gx, member_vjp(s, list[k], x, phi, gphi, gmean, parameters));
+  for (int k = 1; k <= OWN(list, 0); k++)
+    gx = add(gx, member_vjp(s, OWN(list, k), x, phi, gphi, gmean, parameters));
   return gx;
 }
 
 FN void keep_union(sdf_trace trace, int which, sdf_union u) {
-  real *to = trace.values + SDF_TRACE * which;
-  to[0] = u.phi;
-  to[1] = u.mean.x;
-  to[2] = u.mean.y;
-  to[3] = u.mean.z;
+  real *to = &OWN(trace.values, SDF_TRACE * which);
+  OWN(to, 0) = u.phi;
+  OWN(to, 1) = u.mean.x;
+  OWN(to, 2) = u.mean.y;
+  OWN(to, 3) = u.mean.z;
 }
 FN sdf_union kept_union(sdf_trace trace, int which) {
-  const real *from = trace.values + SDF_TRACE * which;
-  sdf_union u = {from[0], vec(from[1], from[2], from[3])};
+  const real *from = &OWN(trace.values, SDF_TRACE * which);
+  sdf_union u = {OWN(from, 0), vec(OWN(from, 1), OWN(from, 2), OWN(from, 3))};
   return u;
 }
 
@@ -577,7 +584,7 @@ FN sdf_value sdf_at(const sdf_view *s, vec3 x, sdf_scratch w, sdf_trace trace) {
     v.normal = direction(a.mean);
     return v;
   }
-  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, w, trace.list + s->plus + 1);
+  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, w, &OWN(trace.list, s->plus + 1));
   keep_union(trace, 1, b);
   real over = (a.phi + b.phi) * K(1 / s->tau), weight = logistic(over);
   v.phi = rmax(a.phi, -b.phi) + logarithm(splat(1) + exponential(-rabs(over))) * K(s->tau);
@@ -598,7 +605,7 @@ FN vec3 sdf_vjp(const sdf_view *s, vec3 x, real gphi, vec3 gn, sdf_trace trace, 
   real gweight = dot(g, add(na, nb)) * weight * rest * inv_tau;
   vec3 gx = sdf_unite_vjp(s, x, a.phi, trace.list, gphi * weight + gweight,
                           direction_vjp(a.mean, na, scale(weight, g)), parameters);
-  return add(gx, sdf_unite_vjp(s, x, b.phi, trace.list + s->plus + 1, gweight - gphi * rest,
+  return add(gx, sdf_unite_vjp(s, x, b.phi, &OWN(trace.list, s->plus + 1), gweight - gphi * rest,
                                direction_vjp(b.mean, nb, scale(-rest, g)), parameters));
 }
 
