@@ -3,6 +3,7 @@
 # where there is none. Sets cuda_objects; defines ABUT_HAVE_CUDA for the library's host code.
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
+set(manifold_source ${PROJECT_SOURCE_DIR}/src/kernels/manifold.cu)
 set(ABUT_CUDA_ARCHITECTURES 80 90 100 120 CACHE STRING "GPU architectures; the first one also as PTX")
 set(cuda_flags -std=c++17 -O3 -Xptxas -warn-spills -Xptxas -v
                -Xcompiler -fPIC,-fno-threadsafe-statics,-fno-exceptions
@@ -67,22 +68,30 @@ if(NVCC AND cuda_source)
     endif()
     list(APPEND codes -gencode arch=compute_${architecture},code=${code})
   endforeach()
+  # what, source, flags
+  macro(compile_for_gpus what source)
+    set(object ${PROJECT_BINARY_DIR}/cuda/${what}.o)
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
+      COMMAND ${CMAKE_COMMAND} -DREPORT=${object}.report -P ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake --
+              ${NVCC} -c ${codes} ${ARGN} -MD -MF ${object}.d -o ${object} ${source}
+      DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake
+      DEPFILE ${object}.d
+      COMMENT "Compiling kernels for GPUs: ${what}"
+      VERBATIM)
+    list(APPEND cuda_objects ${object})
+  endmacro()
   foreach(bits 64 32)
     foreach(team 32 1)
-      set(object ${PROJECT_BINARY_DIR}/cuda/f${bits}_team${team}.o)
-      add_custom_command(
-        OUTPUT ${object}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/cuda
-        COMMAND ${CMAKE_COMMAND} -DREPORT=${object}.report -P ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake --
-                ${NVCC} -c ${codes} -DABUT_REAL=${bits} -DABUT_TEAM=${team} ${cuda_flags} -MD -MF ${object}.d -o ${object}
-                ${cuda_source}
-        DEPENDS ${cuda_source} ${PROJECT_SOURCE_DIR}/cmake/Cubin.cmake
-        DEPFILE ${object}.d
-        COMMENT "Compiling f${bits} kernels for GPUs, ${team} thread(s) per environment"
-        VERBATIM)
-      list(APPEND cuda_objects ${object})
+      compile_for_gpus(f${bits}_team${team} ${cuda_source} -DABUT_REAL=${bits} -DABUT_TEAM=${team} ${cuda_flags})
     endforeach()
   endforeach()
+  # in double, the oracle of the other, the reverse pass does not fit into a thread's registers
+  set(oracle_flags ${cuda_flags})
+  list(REMOVE_ITEM oracle_flags -Xptxas -warn-spills -v -Werror all-warnings)
+  compile_for_gpus(manifold_f64 ${manifold_source} -DABUT_REAL=64 ${oracle_flags} -Xptxas -v)
+  compile_for_gpus(manifold_f32 ${manifold_source} -DABUT_REAL=32 ${cuda_flags})
   add_custom_target(abut_cuda ALL DEPENDS ${cuda_objects})
   get_filename_component(cuda_root ${NVCC} REALPATH)
   get_filename_component(cuda_root ${cuda_root}/../.. ABSOLUTE)

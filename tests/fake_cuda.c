@@ -282,7 +282,14 @@ void twin_set_conditional(cudaGraphConditionalHandle handle, unsigned value) {
 
 struct dim3 twin_block, twin_block_size, twin_thread;
 
+static int is_manifold(const void *kernel) {
+  for (int dtype = 0; dtype < 2; dtype++)
+    for (int i = 0; i < MANIFOLD_COUNT; i++)
+      if (cuda_manifold_kernels(dtype)[i] == kernel) return 1;
+  return 0;
+}
 static int team_of(const void *kernel) {
+  if (is_manifold(kernel)) return 32;
   for (int dtype = 0; dtype < 2; dtype++)
     for (int team = 1; team <= 32; team += 31)
       for (int i = 0; i < STAGE_COUNT; i++)
@@ -298,6 +305,12 @@ static int control_of(const void *kernel) {
 typedef void (*stage_twin)(const step_params *, lane_group *, program_io *, int);
 static void call_stage(const node *n) {
   stage_twin twin;
+  if (is_manifold(n->kernel)) {
+    void (*manifold)(void *, int);
+    memcpy(&manifold, &n->kernel, sizeof manifold);
+    manifold(n->pointers[0], n->numbers[0]);
+    return;
+  }
   memcpy(&twin, &n->kernel, sizeof twin);
   twin((void *)n->pointers[0], (void *)n->pointers[1], (void *)n->pointers[2], n->numbers[0]);
 }
@@ -496,12 +509,13 @@ cudaError_t cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 b
     read_roof(&n, args);
     return put(stream, n);
   }
-  memcpy(&n.numbers[0], args[3], sizeof(int));
+  const int arrays = is_manifold(kernel) ? 1 : 3;
+  memcpy(&n.numbers[0], args[arrays], sizeof(int));
   int64_t threads = (int64_t)grid.x * block.x, wanted = (int64_t)n.numbers[0] * team;
   MUST(block.x % 32 == 0 && block.x <= 64 && grid.x < 1u << 31, "blocks of %u", block.x);
   MUST(threads >= wanted && threads - wanted < block.x, "%lld threads for %lld", (long long)threads,
        (long long)wanted);
-  for (int i = 0; i < 3; i++) n.pointers[i] = device_memory(*(void **)args[i]);
+  for (int i = 0; i < arrays; i++) n.pointers[i] = device_memory(*(void **)args[i]);
   return put(stream, n);
 }
 

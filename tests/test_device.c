@@ -1,5 +1,6 @@
 /* test_device.c: device tensors, streams and captured graphs by nothing but CUDA's own calls: on a card
  * (test_device_gpu, tools/gpu.sh) and on a fake runtime. */
+#include "blended.h"
 #include "outcome.h"
 #include <cuda_runtime_api.h>
 
@@ -266,4 +267,25 @@ TEST(teams_agree) {
   CHECK(same_outcome(&of[0], &of[1]));
   for (int i = 0; i < 2; i++) outcome_free(&of[i]);
   scene_free(&s);
+}
+
+TEST(manifolds_are_the_cpus) {
+  static blended b;
+  static blended_results results[2];
+  blended_make(&b);
+  for (int32_t dtype = ABUT_F64; dtype <= ABUT_F32; dtype++)
+    for (int32_t selection = ABUT_SELECT_HARD; selection <= ABUT_SELECT_SOFTSORT; selection++) {
+      for (int gpu = 0; gpu < 2; gpu++) {
+        abut_manifold_options o = blended_options(dtype, selection);
+        o.device = gpu ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
+        abut_manifold *m = NULL;
+        CHECK_STATUS(abut_manifold_create(&b.surface, &b.surface, &o, &m), ABUT_OK);
+        CHECK(m && blended_run(m, &results[gpu]) > 0);
+        abut_manifold_destroy(m);
+      }
+#ifdef ABUT_STRICT
+      CHECK(memcmp(&results[0], &results[1], sizeof results[0]) == 0);
+#endif
+      CHECK(blended_close(&results[0], &results[1], dtype == ABUT_F64 ? 1e-10 : 1e-3));
+    }
 }

@@ -25,7 +25,8 @@ class Options(ctypes.Structure):
                 ("relative", c_int32), ("projections", c_int32)] + [
                     (name, c_double) for name in ("w_reg", "tau_clip", "tau_min", "tau_comp", "tau_union", "eps_normal",
                                                   "tau_sign", "tau_clash", "tau_pen", "tau_near", "tau_select",
-                                                  "cutoff")] + [("dtype", c_int32), ("threads", c_int32)]
+                                                  "cutoff")] + [("dtype", c_int32), ("threads", c_int32), ("device", c_int32),
+                                                                    ("device_id", c_int32)]
 
 
 class Contacts(ctypes.Structure):

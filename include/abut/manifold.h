@@ -57,6 +57,9 @@ typedef struct abut_manifold_options {
   double cutoff;   /* pairs of edges whose activity cannot exceed this are not looked at: theirs is 0 */
   int32_t dtype;   /* ABUT_F32 or ABUT_F64: of the arithmetic */
   int32_t threads; /* 0: all cores. Results do not depend on it */
+  int32_t device; /* ABUT_DEVICE_*; auto: the CPU. With cuda poses, cotangents and results stay in host memory
+                     and are copied, forward mode is refused */
+  int32_t device_id; /* which of several GPUs, from 0 */
 } abut_manifold_options;
 
 /* linear, hard, all vertices, up to 32 edges, relative, w_reg 0.01, tau_clip 0.02, tau_min 0.01, tau_comp
@@ -65,9 +68,9 @@ ABUT_API abut_manifold_options abut_default_manifold_options(void);
 
 typedef struct abut_manifold abut_manifold;
 
-/* Copies what it needs of the surfaces. options NULL: defaults. Fails as abut_surface_check does, and with
- * ABUT_ERROR_ARGUMENT where an option is out of range or a surface has an edge without length, or fewer
- * vertices or edges than are asked for. */
+/* Copies what it needs of the surfaces. options NULL: defaults. Fails as abut_surface_check does, with
+ * ABUT_ERROR_DEVICE where there is no such device, and with ABUT_ERROR_ARGUMENT where an option is out of
+ * range or a surface has an edge without length, or fewer vertices or edges than are asked for. */
 ABUT_API abut_status abut_manifold_create(const abut_surface *surface1, const abut_surface *surface2,
                                           const abut_manifold_options *options, abut_manifold **manifold);
 ABUT_API void abut_manifold_destroy(abut_manifold *manifold);
@@ -107,7 +110,8 @@ ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64
                                             abut_contacts *contacts);
 /* Forward mode: the derivatives of every contact by the twelve coordinates of its two poses, as those of
  * abut_manifold_bars.poses. jacobian: members as in contacts with a last dimension of 12, so that point is
- * count x contacts x 3 x 12; NULL: not wanted. contacts as above, or NULL. */
+ * count x contacts x 3 x 12; NULL: not wanted. contacts as above, or NULL. Fails with ABUT_ERROR_ARGUMENT on
+ * device cuda. */
 ABUT_API abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count, const double *poses,
                                             abut_contacts *jacobian, abut_contacts *contacts);
 

@@ -67,7 +67,8 @@ abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what) {
   abut_status failed = abut_fail(status, "%s: %s", what, cudaGetErrorString(code));
   if (status == ABUT_ERROR_MEMORY) return failed; /* nothing ran: the batch is as it was */
   c->lost = ABUT_ERROR_DEVICE;
-  snprintf(c->why, sizeof c->why, "the batch is lost: %s: %s", what, cudaGetErrorString(code));
+  snprintf(c->why, sizeof c->why, "the %s is lost: %s: %s", c->owner ? c->owner : "batch", what,
+           cudaGetErrorString(code));
   return failed;
 }
 

@@ -48,7 +48,8 @@ typedef struct cuda_device {
   int enqueued, untold; /* something may be under way; it counted what abut_batch_sync did not tell yet */
   int captured;         /* the caller may replay something whenever he likes */
   int device_newer;
-  abut_status lost; /* not ABUT_OK: the device failed, and so does every later call */
+  const char *owner; /* NULL: a batch */
+  abut_status lost;  /* not ABUT_OK: the device failed, and so does every later call */
   char why[256];
 } cuda_device;
 

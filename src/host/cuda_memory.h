@@ -51,6 +51,16 @@ typedef enum control_id {
   CONTROL_COUNT
 } control_id;
 const void *cuda_control(control_id which);
+/* Kernels of contact manifolds (kernels/manifold.cu). */
+typedef enum manifold_kernel_id {
+  MANIFOLD_contacts,
+  MANIFOLD_gradient,
+  MANIFOLD_room,
+  MANIFOLD_edges,
+  MANIFOLD_distances,
+  MANIFOLD_COUNT
+} manifold_kernel_id;
+const void *const *cuda_manifold_kernels(int32_t dtype);
 /* The kernel that does nothing but one operation (kernels/roof.inl). */
 const void *cuda_roof(int32_t dtype);
 

@@ -1,5 +1,5 @@
 /* manifold.c: creation of a manifold: its options, units and the two surfaces as kernels read them. */
-#include "manifold.h"
+#include "cuda_manifold.h"
 #include "status.h"
 #include <math.h>
 #include <stdlib.h>
@@ -31,6 +31,9 @@ static abut_status check_options(const abut_manifold_options *o) {
   if (o->projections < 0 || o->projections > 100)
     BAD("projections is %d, must lie in [0, 100]", o->projections);
   if (o->dtype != ABUT_F64 && o->dtype != ABUT_F32) BAD("dtype %d is unknown", o->dtype);
+  if (o->device != ABUT_DEVICE_AUTO && o->device != ABUT_DEVICE_CPU && o->device != ABUT_DEVICE_CUDA)
+    BAD("device %d is unknown", o->device);
+  if (o->device_id < 0) BAD("device_id is %d, must be 0 or more", o->device_id);
   if (o->threads < 0 || o->threads > 4096) BAD("threads is %d, must lie in [0, 4096]", o->threads);
   SOFT(w_reg, 1e-9);
   SOFT(tau_clip, 1e-4);
@@ -153,7 +156,7 @@ static abut_status fill(abut_manifold *m, const abut_surface *const surface[2], 
     ABUT_TRY(copy_mesh(m, i, surface[i]));
   }
   fill_params(m);
-  return ABUT_OK;
+  return m->options.device == ABUT_DEVICE_CUDA ? cuda_manifold_open(m) : ABUT_OK;
 }
 
 abut_status abut_manifold_create(const abut_surface *surface1, const abut_surface *surface2,
@@ -186,6 +189,7 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
 
 void abut_manifold_destroy(abut_manifold *m) {
   if (!m) return;
+  cuda_manifold_close(m);
   for (int i = 0; i < 2; i++) {
     surface_view_destroy(&m->view[i]);
     free(m->vertices[i]);

@@ -15,6 +15,7 @@ struct abut_manifold {
   int32_t group[MANIFOLD_GROUPS]; /* contacts of each */
   int64_t contacts, padded;       /* in all; with the padding of groups */
   int64_t scratch;                /* numbers of one evaluation */
+  struct cuda_manifold *cuda;     /* NULL: on the CPU */
 };
 
 /* abut_manifold_create with an instance of the kernels, of the options' dtype; NULL: the widest. */

@@ -1,6 +1,6 @@
 /* manifold_run.c: contacts of many poses, forward and in reverse. Threads take poses one chunk at a time;
  * sums over poses are made chunk by chunk in order, and chunks depend on the number of poses only. */
-#include "manifold_run.h"
+#include "cuda_manifold.h"
 #include "status.h"
 #include <math.h>
 #include <pthread.h>
@@ -113,30 +113,39 @@ abut_status manifold_check_poses(const abut_manifold *m, int64_t first, int64_t 
   return ABUT_OK;
 }
 
+void manifold_on_threads(const abut_manifold *m, int64_t pieces, void *(*work)(void *), void *arg) {
+  int64_t threads = m->options.threads ? m->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
+  if (threads > pieces) threads = pieces;
+  pthread_t *others = calloc((size_t)(threads > 0 ? threads : 1), sizeof *others);
+  int64_t started = 0;
+  while (others && started + 1 < threads && pthread_create(&others[started], NULL, work, arg) == 0) started++;
+  work(arg);
+  for (int64_t i = 0; i < started; i++) pthread_join(others[i], NULL);
+  free(others);
+}
+
 static abut_status run_all(manifold_run *a) {
   ABUT_TRY(manifold_check_poses(a->m, 0, a->count, a->poses));
-  int64_t threads = a->m->options.threads ? a->m->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
   a->chunk = a->count / MOST_CHUNKS > LEAST_CHUNK ? (a->count + MOST_CHUNKS - 1) / MOST_CHUNKS : LEAST_CHUNK;
   int64_t chunks = (a->count + a->chunk - 1) / a->chunk;
   if (a->bars) manifold_place_sums(a);
   if (a->sum_size) a->sums = calloc((size_t)((chunks ? chunks : 1) * a->sum_size), sizeof *a->sums);
   if (a->sum_size && !a->sums) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
-  if (threads > chunks) threads = chunks;
-  pthread_t *others = calloc((size_t)(threads > 0 ? threads : 1), sizeof *others);
-  int64_t started = 0;
-  while (others && started + 1 < threads && pthread_create(&others[started], NULL, run_chunks, a) == 0)
-    started++;
-  run_chunks(a);
-  for (int64_t i = 0; i < started; i++) pthread_join(others[i], NULL);
-  free(others);
-  int done = atomic_load(&a->next) >= chunks;
-  if (done && a->sums) manifold_write_sums(a, chunks);
+  abut_status status = ABUT_OK;
+  if (a->m->cuda)
+    status = cuda_manifold_run(a);
+  else
+    manifold_on_threads(a->m, chunks, run_chunks, a);
+  /* a thread without memory leaves its chunks to the others */
+  if (!a->m->cuda && atomic_load(&a->next) < chunks)
+    status = abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (status == ABUT_OK && a->sums) manifold_write_sums(a, chunks);
   free(a->sums);
+  if (status != ABUT_OK) return status;
   if (atomic_load(&a->unfit))
     return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: a cotangent of pose %lld is not finite",
                      (long long)atomic_load(&a->unfit) - 1);
-  /* a thread without memory leaves its chunks to the others */
-  return done ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  return ABUT_OK;
 }
 
 abut_status abut_manifold_contacts(const abut_manifold *manifold, int64_t count, const double *poses,
@@ -168,6 +177,8 @@ abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count,
   ABUT_REQUIRE(count == 0 || poses, "poses");
   ABUT_REQUIRE(jacobian, "jacobian");
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  if (manifold->cuda)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: forward mode runs on the CPU only, device is cuda");
   manifold_run a = {
       .m = manifold, .count = count, .poses = poses, .contacts = contacts, .jacobian = jacobian};
   return run_all(&a);

@@ -30,6 +30,10 @@ typedef struct manifold_run {
   atomic_llong unfit; /* 1 + a pose with a cotangent that is not finite; 0: none */
 } manifold_run;
 
+/* Calls work(arg) on as many threads as the manifold may use for so many pieces of work, this one included.
+ */
+void manifold_on_threads(const abut_manifold *m, int64_t pieces, void *(*work)(void *), void *arg);
+
 /* Between the kernels' frame, unit and fields and the caller's rows (manifold_rows.c). */
 manifold_job manifold_place_pose(const manifold_run *a, manifold_runner *r, int64_t pose);
 void manifold_write_contacts(const manifold_run *a, const manifold_runner *r, int64_t pose);

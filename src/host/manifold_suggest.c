@@ -341,6 +341,7 @@ static abut_status settle(suggestion *g, const abut_surface *const surface[2],
   g->options = options ? *options : abut_default_manifold_options();
   g->options.vertices[0] = g->options.vertices[1] = -1;
   g->options.selection = ABUT_SELECT_HARD;
+  g->options.device = ABUT_DEVICE_CPU;
   if (edges[0] != 0 && edges[1] != 0 && surface[0]->edge_count > 0 && surface[1]->edge_count > 0)
     edges[0] = edges[1] = 1;
   else

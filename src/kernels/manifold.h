@@ -5,6 +5,13 @@
 #define ABUT_KERNELS_MANIFOLD_H
 #include <stdint.h>
 
+/* Called by kernels and by the host. */
+#ifdef __CUDACC__
+#define ON_BOTH static inline __host__ __device__
+#else
+#define ON_BOTH static inline
+#endif
+
 enum { SDF_SUPERQUADRIC, SDF_POLYHEDRON, SDF_CLOUD };
 
 /* One primitive of a signed distance, double, as the host gives it. */
@@ -30,7 +37,7 @@ typedef struct sdf_view {
 /* Numbers that have cotangents: of a primitive center, rotation vector (about the surface's axes), size,
  * exponents; then the rows. */
 enum { SDF_PARAMETERS = 11 };
-static inline int64_t sdf_parameters(const sdf_view *s) {
+ON_BOTH int64_t sdf_parameters(const sdf_view *s) {
   return (int64_t)SDF_PARAMETERS * s->num + (int64_t)SDF_ROW * s->num_rows;
 }
 
@@ -49,12 +56,15 @@ typedef struct witness_block { /* two edges, or a point and a triangle */
   const void *bar;      /* its cotangents, or NULL */
   void *gr, *gt1, *gt2; /* then those of r, t1, t2 */
 } witness_block;
+/* Room for one distance, in numbers and in list entries. */
+#define DISTANCE_NUMBERS(primitives) (5 * (primitives) + 8)
+#define DISTANCE_LISTS(primitives) (2 * (primitives) + 2)
 typedef struct distance_block {
   const sdf_view *surface;
   const void *x;                 /* [3] */
   void *phi, *normal, *gradient; /* [1], [3], [3] or NULL */
-  void *scratch;                 /* [5 num + 8] */
-  int32_t *kept;                 /* [2 num + 2] */
+  void *scratch;                 /* [DISTANCE_NUMBERS(num)] */
+  int32_t *kept;                 /* [DISTANCE_LISTS(num)] */
 } distance_block;
 
 /* One surface of a manifold. */
@@ -78,8 +88,8 @@ typedef struct manifold_params {
  * then pairs of selected edges (k, l), l fastest: the witness on surface 0, the witness on surface 1. A
  * contact is MANIFOLD_CONTACT numbers, field by field: point, distance, normal, activity. */
 enum { MANIFOLD_PAD = 16, MANIFOLD_CONTACT = 8, MANIFOLD_GROUPS = 4 };
-static inline int32_t manifold_pad(int32_t n) { return (n + MANIFOLD_PAD - 1) / MANIFOLD_PAD * MANIFOLD_PAD; }
-static inline int32_t manifold_group(const manifold_params *p, int32_t group) {
+ON_BOTH int32_t manifold_pad(int32_t n) { return (n + MANIFOLD_PAD - 1) / MANIFOLD_PAD * MANIFOLD_PAD; }
+ON_BOTH int32_t manifold_group(const manifold_params *p, int32_t group) {
   const manifold_surface *s = p->surface;
   if (group < 2) return p->side[group] ? s[group].kvertex : 0;
   return s[0].kedge * s[1].kedge;
@@ -101,6 +111,29 @@ typedef struct manifold_job {
   void *jacobian; /* six of `contacts`: by surface 1's translation and by its rotation (frame 0) */
 } manifold_job;
 
+/* On a GPU: many pairs of poses, warp w takes jobs w, w + warps, ... Jobs' pointers are set but for scratch.
+ */
+typedef struct manifold_batch {
+  manifold_params params;
+  manifold_job *jobs;
+  void *scratch;
+  int64_t count, scratch_numbers; /* jobs; numbers for each warp */
+} manifold_batch;
+/* Many pairs of edges: [9][count] r, t1, t2; [3][count] alpha1, alpha2, colliding. */
+typedef struct edges_batch {
+  edge_softness soft;
+  int32_t count;
+  const void *in;
+  void *out;
+} edges_batch;
+/* Many points: [3][count]; [4][count] distance, normal. */
+typedef struct distances_batch {
+  sdf_view surface;
+  int32_t count;
+  const void *in;
+  void *out, *scratch; /* DISTANCE_NUMBERS for each thread of all warps */
+  int32_t *lists;      /* DISTANCE_LISTS, likewise */
+} distances_batch;
 /* The kernels of one instance. */
 typedef struct manifold_kernels {
   int64_t primitive_size;

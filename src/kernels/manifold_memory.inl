@@ -46,7 +46,7 @@ typedef struct pair_work {
   int32_t *list, *judged, num, num_judged;
   trace_list f1_trace, f2_trace, n1_trace, n2_trace; /* by place in the lists */
   elem *g_x1, *g_x2, *g_f1, *g_f2, *g_p1, *g_p2, *g_colliding, *g_near1, *g_near2, *g_gate, *g_d, *g_start1,
-      *g_along1, *g_start2, *g_along2;
+      *g_along1, *g_start2, *g_along2, *g_n1, *g_n2;
 } pair_work;
 
 typedef struct manifold_work {
@@ -140,9 +140,9 @@ KERNEL int64_t manifold_carve(const manifold_params *p, manifold_work *w, elem *
   elem **one[] = {&q->alpha1, &q->alpha2, &q->colliding,   &q->d,       &q->near1,  &q->near2,
                   &q->gate,   &q->f1,     &q->f2,          &q->worth,   &q->g_f1,   &q->g_f2,
                   &q->g_d,    &q->g_gate, &q->g_colliding, &q->g_near1, &q->g_near2};
-  elem **three[] = {&q->r,    &q->t1,       &q->t2,       &q->p1,       &q->p2,      &q->x1,
-                    &q->x2,   &q->n1,       &q->n2,       &q->g_x1,     &q->g_x2,    &q->g_p1,
-                    &q->g_p2, &q->g_start1, &q->g_along1, &q->g_start2, &q->g_along2};
+  elem **three[] = {&q->r,        &q->t1,       &q->t2,       &q->p1,   &q->p2,   &q->x1,   &q->x2,
+                    &q->n1,       &q->n2,       &q->g_x1,     &q->g_x2, &q->g_p1, &q->g_p2, &q->g_start1,
+                    &q->g_along1, &q->g_start2, &q->g_along2, &q->g_n1, &q->g_n2};
   for (int i = 0; i < (int)(sizeof one / sizeof *one); i++) *one[i] = carve(&c, n);
   for (int i = 0; i < (int)(sizeof three / sizeof *three); i++) *three[i] = carve(&c, 3 * n);
   q->f1_trace = carve_traces(&c, n, p->surface[1].sdf.num);

@@ -340,28 +340,31 @@ KERNEL void penetrate(const manifold_params *p, manifold_work *w) {
   if (LEADER) q->num_judged = num_judged;
   TEAM_SYNC();
 }
-/* Adds to the cotangents of closest points; a distance has no normal that turns with its surface. */
-KERNEL void penetrate_vjp(const manifold_params *p, manifold_work *w, const manifold_bars *bars) {
+/* Of points `own` of listed pairs, from those of where they were moved: x to p. A distance has no normal that
+ * turns with its surface. */
+KERNEL void penetrate_side_vjp(const manifold_params *p, int own, manifold_work *w,
+                               const manifold_bars *bars) {
   pair_work *q = &w->pair;
   const int32_t *list = q->list;
   int num = q->num;
+  const elem *at = own ? q->x2 : q->x1, *from = own ? q->p2 : q->p1, *g_f = own ? q->g_f2 : q->g_f1;
+  elem *g_x = own ? q->g_x2 : q->g_x1;
+  const trace_list *traces = own ? &q->f2_trace : &q->f1_trace;
   ITEMS(i, num) {
     mask there = exists(i, num);
-    vec3 x1 = gather_vec(q->x1, q->n, list, i, num), x2 = gather_vec(q->x2, q->n, list, i, num);
-    vec3 g1 = vec_sel(there, gather_vec(q->g_x1, q->n, list, i, num), vec_zero());
-    vec3 g2 = vec_sel(there, gather_vec(q->g_x2, q->n, list, i, num), vec_zero());
-    real gf1 = sel(there, gather(q->g_f1, list, i, num), zero());
-    real gf2 = sel(there, gather(q->g_f2, list, i, num), zero());
-    vec3 none = vec_zero();
-    g1 = add(g1, surface_vjp(p, 1, w, x1, none, gf1, none, trace_at(&q->f1_trace, i), bars, i));
-    g2 = add(g2, surface_vjp(p, 0, w, x2, none, gf2, none, trace_at(&q->f2_trace, i), bars, i));
-    if (p->projections > 0) {
-      g1 = project_vjp(p, 0, w, gather_vec(q->p1, q->n, list, i, num), g1, bars, i);
-      g2 = project_vjp(p, 1, w, gather_vec(q->p2, q->n, list, i, num), g2, bars, i);
-    }
-    scatter_vec(q->g_x1, q->n, list, i, num, g1);
-    scatter_vec(q->g_x2, q->n, list, i, num, g2);
+    vec3 x = gather_vec(at, q->n, list, i, num), none = vec_zero();
+    vec3 g = vec_sel(there, gather_vec(g_x, q->n, list, i, num), none);
+    real gf = sel(there, gather(g_f, list, i, num), zero());
+    g = add(g, surface_vjp(p, !own, w, x, none, gf, none, trace_at(traces, i), bars, i));
+    if (p->projections > 0) g = project_vjp(p, own, w, gather_vec(from, q->n, list, i, num), g, bars, i);
+    scatter_vec(g_x, q->n, list, i, num, g);
   }
+}
+/* Adds to the cotangents of closest points. */
+KERNEL void penetrate_vjp(const manifold_params *p, manifold_work *w, const manifold_bars *bars) {
+  pair_work *q = &w->pair;
+  penetrate_side_vjp(p, 0, w, bars);
+  penetrate_side_vjp(p, 1, w, bars);
   TEAM_SYNC();
   TEAM_FOR(i, 3 * q->n) {
     q->g_p1[i] += q->g_x1[i];
@@ -401,8 +404,9 @@ KERNEL void judge(const manifold_params *p, manifold_work *w, elem *first, elem 
     put_contact(second, q->n, q->judged, i, q->num_judged, c);
   }
 }
-KERNEL void judge_vjp(const manifold_params *p, manifold_work *w, const manifold_bars *bars,
-                      const elem *first, const elem *second) {
+/* To everything but the normals' points. */
+KERNEL void judge_sides_vjp(const manifold_params *p, manifold_work *w, const elem *first,
+                            const elem *second) {
   pair_work *q = &w->pair;
   const int32_t *list = q->judged;
   int num = q->num_judged;
@@ -415,18 +419,37 @@ KERNEL void judge_vjp(const manifold_params *p, manifold_work *w, const manifold
     j.n2 = load_vec(q->n2, q->n, i);
     judge_side_vjp(p, &j, 0, g1, &bar);
     judge_side_vjp(p, &j, 1, g2, &bar);
-    bar.p1 =
-        add(bar.p1, surface_vjp(p, 0, w, j.p1, j.n1, zero(), bar.n1, trace_at(&q->n1_trace, i), bars, i));
-    bar.p2 =
-        add(bar.p2, surface_vjp(p, 1, w, j.p2, j.n2, zero(), bar.n2, trace_at(&q->n2_trace, i), bars, i));
-    scatter_vec(q->g_x1, q->n, list, i, num, bar.p1);
-    scatter_vec(q->g_x2, q->n, list, i, num, bar.p2);
     scatter(q->g_f1, list, i, num, bar.f1);
     scatter(q->g_f2, list, i, num, bar.f2);
     scatter(q->g_colliding, list, i, num, bar.colliding);
     scatter(q->g_near1, list, i, num, bar.near1);
     scatter(q->g_near2, list, i, num, bar.near2);
     scatter(q->g_gate, list, i, num, bar.gate);
+    scatter_vec(q->g_x1, q->n, list, i, num, bar.p1);
+    scatter_vec(q->g_x2, q->n, list, i, num, bar.p2);
+    store_vec(q->g_n1, q->n, i, bar.n1); /* by place in the list */
+    store_vec(q->g_n2, q->n, i, bar.n2);
   }
+}
+/* A normal turns with the point it is taken at. */
+KERNEL void judge_normals_vjp(const manifold_params *p, int own, manifold_work *w,
+                              const manifold_bars *bars) {
+  pair_work *q = &w->pair;
+  const int32_t *list = q->judged;
+  int num = q->num_judged;
+  const elem *at = own ? q->x2 : q->x1, *normal = own ? q->n2 : q->n1, *g_n = own ? q->g_n2 : q->g_n1;
+  elem *g_x = own ? q->g_x2 : q->g_x1;
+  const trace_list *traces = own ? &q->n2_trace : &q->n1_trace;
+  ITEMS(i, num) {
+    vec3 x = gather_vec(at, q->n, list, i, num), n = load_vec(normal, q->n, i);
+    vec3 g = surface_vjp(p, own, w, x, n, zero(), load_vec(g_n, q->n, i), trace_at(traces, i), bars, i);
+    scatter_vec(g_x, q->n, list, i, num, add(gather_vec(g_x, q->n, list, i, num), g));
+  }
+}
+KERNEL void judge_vjp(const manifold_params *p, manifold_work *w, const manifold_bars *bars,
+                      const elem *first, const elem *second) {
+  judge_sides_vjp(p, w, first, second);
+  judge_normals_vjp(p, 0, w, bars);
+  judge_normals_vjp(p, 1, w, bars);
   TEAM_SYNC();
 }

@@ -39,9 +39,10 @@ OUTLINE vec3 surface_vjp(const manifold_params *p, int which, const manifold_wor
     gx = sdf_vjp(s, x, gphi, gn, trace, parameters);
   } else {
     vec3 d = sub(x, pose->t);
+    add_slots_vec(bars->sums + 3 * SLOTS, i, cross(normal, gn));
     gx = mat_vec(pose->r, sdf_vjp(s, mat_tvec(pose->r, d), gphi, mat_tvec(pose->r, gn), trace, parameters));
     add_slots_vec(bars->sums, i, scale(splat(-1), gx));
-    add_slots_vec(bars->sums + 3 * SLOTS, i, sub(cross(normal, gn), cross(d, gx)));
+    add_slots_vec(bars->sums + 3 * SLOTS, i, cross(gx, d));
   }
   keep_parameters(bars, which, sdf_parameters(s), i);
   return gx;
