@@ -370,8 +370,18 @@ print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0
   fi
   refuses "the mesh is empty" fit "$folder/points.obj" -o "$out/a.abut"
   refuses "encloses none" fit "$folder/square.obj" -o "$out/a.abut"
-  refuses "name the geom with --geom" fit $stack -o "$out/a.abut"
+  refuses "name one with --geom" fit $stack -o "$out/a.abut"
   refuses "has no geom 'absent'" fit $stack --geom absent -o "$out/a.abut"
+  cp "$folder/cube.abut" "$folder/own.abut"
+  refuses "would overwrite $folder/own.abut, which is read" fit "$folder/own.abut" $quick -o "$folder/own.abut"
+  sed 's/^v \(.*\)/v \1/; s/^v -1 /v 9999999 /; s/^v 1 /v 10000001 /' "$folder/cube.obj" >"$folder/far.obj"
+  refuses "move the mesh" fit "$folder/far.obj" $quick -o "$out/a.abut"
+  "$abut" fit "$folder/cube.obj" --primitives 4 --grid 128 -o "$out/slow.abut" >/dev/null 2>&1 &
+  runner=$!
+  sleep 0.5
+  kill -TERM $runner
+  wait $runner
+  [ $? -eq 143 ] && [ -z "$(ls -A "$out")" ] && pass || fail "SIGTERM does not end a fit, or leaves $(ls -A "$out")"
 
   # ------------------------------------------------------------------------------------------- manifold
   cubes="manifold $folder/cube.abut $folder/cube.abut"
@@ -419,6 +429,9 @@ print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0
   refuses "cut.npy: truncated: 872 bytes of data, its header says 6720" $cubes --poses "$folder/cut.npy" --gltf "$out/a.glb"
   refuses "needs --poses" $cubes
   refuses "absent.npy" $cubes --poses "$folder/absent.npy"
+  cp "$folder/touching.npy" "$folder/poses.h5"
+  refuses "would overwrite $folder/poses.h5, which is read" $cubes --poses "$folder/poses.h5" --out "$folder/poses.h5"
+  refuses "--derivatives: not on a GPU" $cubes --poses "$folder/touching.npy" --device cuda --derivatives --out "$out/a.h5"
   cubes="$cubes --poses $folder/touching.npy"
   refuses "$stack: it has no smooth surface; \`abut fit\` makes" manifold "$folder/cube.abut" $stack --poses "$folder/touching.npy"
   refuses "needs A.abut B.abut" manifold "$folder/cube.abut"
@@ -546,6 +559,8 @@ if echo '[]' | "$abut" query plane >"$folder/stdout" 2>"$folder/stderr"; then
   works query vf "$folder/query.json"
   holds "abs(value[0]['beta1']) < 1e-6 and abs(value[0]['beta2'] - 1) < 1e-6 and value[0]['colliding'] < 1e-6"
   works query vf "$folder/query.json" --dtype f32
+  "$abut" query vf "$folder/query.json" >/dev/full 2>"$folder/stderr"
+  [ $? -eq 2 ] && grep -q "standard output" "$folder/stderr" && pass || fail "query vf, nowhere to write: $(cat "$folder/stderr")"
   echo '[{"v": [0,0,1], "f": [[0,0,0],[1,0,0]]}]' >"$folder/query.json"
   refuses "query 0: 'f' is not an array of 3" query vf "$folder/query.json"
   echo '[{"v": [0,0,1], "f": [[1,0,0],[1,0,0],[1,0,0]]}]' >"$folder/query.json"

@@ -118,6 +118,8 @@ TEST(stl_text_bad) {
          "line 5: a triangle has 2 corners");
   refuse("cut.stl", "solid s\nouter loop\nvertex 0 0 0\nvertex 0 1 0\n",
          "line 4: the file ends within a triangle");
+  refuse("half.stl", "solid s\nouter loop\nvertex 0 0 0\nvertex 0 1 0\nvertex 1 0 0\nendloop\nendfac",
+         "line 7: the file ends without endsolid: it is truncated");
   refuse("number.stl", "solid s\nouter loop\nvertex 0 0\n", "line 3: a vertex needs three numbers, has 2");
 }
 

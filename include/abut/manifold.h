@@ -41,13 +41,14 @@ enum {
 };
 
 typedef struct abut_manifold_options {
-  int32_t form;             /* ABUT_MANIFOLD_* */
-  int32_t selection;        /* ABUT_SELECT_* */
-  int32_t vertices[2];      /* vertices of either surface that are contacts; -1: all, 0: none (one side) */
-  int32_t edges[2];         /* edges of either surface that are paired; -1: all, 0: no pairs */
-  int32_t relative;         /* w_reg and tau_min times the mean square of the two edges' lengths; else m^2 */
-  int32_t projections;      /* steps that move closest points of edges onto their own surface */
-  double w_reg;             /* pull of closest points to the middle of their edges */
+  int32_t form;        /* ABUT_MANIFOLD_* */
+  int32_t selection;   /* ABUT_SELECT_* */
+  int32_t vertices[2]; /* vertices of either surface that are contacts; -1: all, 0: none (one side) */
+  int32_t edges[2];    /* edges of either surface that are paired; -1: all, -2: 32, or all where there are
+                          fewer; 0: no pairs */
+  int32_t relative;    /* w_reg and tau_min times the mean square of the two edges' lengths; else m^2 */
+  int32_t projections; /* steps that move closest points of edges onto their own surface */
+  double w_reg;        /* pull of closest points to the middle of their edges */
   double tau_clip, tau_min; /* softness of the box and of the choice among its sides */
   double tau_comp;          /* of the comparisons that tell whether edges cross */
   double tau_union;         /* m; 0: the surfaces' own */
@@ -62,7 +63,7 @@ typedef struct abut_manifold_options {
   int32_t device_id; /* which of several GPUs, from 0 */
 } abut_manifold_options;
 
-/* linear, hard, all vertices, up to 32 edges, relative, w_reg 0.01, tau_clip 0.02, tau_min 0.01, tau_comp
+/* linear, hard, all vertices, edges -2, relative, w_reg 0.01, tau_clip 0.02, tau_min 0.01, tau_comp
  * 0.02, tau_sign and tau_clash 0.1, cutoff 1e-8, f32. */
 ABUT_API abut_manifold_options abut_default_manifold_options(void);
 

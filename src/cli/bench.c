@@ -226,6 +226,7 @@ static int run_gpu_lines(bench *in) {
     code = run_batch_lines(in);
     if (code == CLI_OK) code = bench_kernel_lines(in);
   }
+  if (code == CLI_OK) code = bench_manifold_gpu_lines(in);
   return code == CLI_OK ? bench_longrange_lines(in) : code;
 }
 

@@ -1,99 +1,13 @@
 /* bench_manifold.c: lines of smooth contact manifolds, one thread, single precision: pieces, a whole pair of
  * armadillos with its derivatives, and what leaving out edges or one side saves. */
-#include "abut/manifold.h"
-#include "bench.h"
+#include "bench_armadillo.h"
 #include "host/bench_manifold.h"
-#include "host/import_mesh.h"
-#include "host/surface_view.h"
-#include "kernels/random.h"
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-/* The paper's pair: 610 vertices against the other's distance, 18 x 18 pairs of edges with two contacts. */
-enum { PRIMITIVES = 18, VERTICES = 305, EDGES = 18, POSES = 1024, JACOBIANS = 128, RUNS = 5 };
-
-/* ------------------------------------------------------------------------------------------- surface */
-
-static double uniform(int i, int what, double low, double high) {
-  return low + (high - low) * hash_uniform(7, (uint64_t)i, (uint64_t)what, 0);
-}
-
-/* A disc of 18 random superquadrics that hang together, where there is no armadillo. */
-static void stand_in(abut_primitive q[PRIMITIVES]) {
-  memset(q, 0, PRIMITIVES * sizeof *q);
-  for (int i = 0; i < PRIMITIVES; i++) {
-    const double turn = 2.39996 * i, away = 0.08 * sqrt(i);
-    double square = 0;
-    q[i].position[0] = away * cos(turn);
-    q[i].position[1] = away * sin(turn);
-    q[i].position[2] = uniform(i, 0, -0.1, 0.1);
-    for (int k = 0; k < 4; k++) {
-      q[i].quaternion[k] = uniform(i, 1 + k, -1, 1);
-      square += q[i].quaternion[k] * q[i].quaternion[k];
-    }
-    for (int k = 0; k < 4; k++) q[i].quaternion[k] /= sqrt(square);
-    for (int k = 0; k < 3; k++) q[i].size[k] = uniform(i, 5 + k, 0.06, 0.15);
-    for (int k = 0; k < 2; k++) q[i].exponents[k] = uniform(i, 8 + k, 0.3, 1.2);
-  }
-}
-
-static abut_status fit_armadillo(const char *path, abut_surface **surface) {
-  abut_mesh mesh = {0};
-  abut_fit_options options = abut_default_fit_options();
-  options.primitives = PRIMITIVES;
-  options.vertices = VERTICES;
-  abut_status status = abut_mesh_load(path, &mesh);
-  const abut_triangles triangles = {
-      .vertices = mesh.points, .nvertex = mesh.npoint, .triangles = mesh.faces, .ntriangle = mesh.nface};
-  if (status == ABUT_OK) status = abut_surface_fit(&triangles, &options, surface, NULL);
-  abut_mesh_free(&mesh);
-  return status;
-}
-static abut_status mesh_stand_in(abut_surface **surface) {
-  abut_primitive primitives[PRIMITIVES];
-  stand_in(primitives);
-  const abut_surface bare = {.primitives = primitives, .primitive_count = PRIMITIVES, .tau = 0.002};
-  abut_status status = abut_surface_copy(&bare, surface);
-  return status == ABUT_OK ? abut_surface_make_mesh(*surface, VERTICES) : status;
-}
-
-/* The armadillo among the files of ABUT_MODELS, fitted as `abut fit` does, else a stand-in; *surface NULL
- * where this build has no fit. */
-static int make_surface(bench *in, abut_surface **surface) {
-  const char *models = getenv("ABUT_MODELS");
-  char path[4096];
-  snprintf(path, sizeof path, "%s/armadillo/armadillo.obj", models ? models : "");
-  const int found = models && access(path, R_OK) == 0;
-  progress_end(&in->bar);
-  fprintf(stderr,
-          found ? "abut: bench: fitting %d superquadrics to %s\n"
-                : "abut: bench: %d random superquadrics stand in for ABUT_MODELS/armadillo/armadillo.obj\n",
-          PRIMITIVES, path);
-  abut_status status = found ? fit_armadillo(path, surface) : mesh_stand_in(surface);
-  if (status == ABUT_OK) return CLI_OK;
-  abut_surface_destroy(*surface);
-  *surface = NULL;
-  if (status != ABUT_ERROR_UNSUPPORTED) return cli_library_error();
-  fprintf(stderr, "abut: bench: %s\n", abut_error_message());
-  return CLI_OK;
-}
+enum { POSES = ARMADILLO_POSES, JACOBIANS = 128, RUNS = 5 };
 
 /* ---------------------------------------------------------------------------------------------- pairs */
-
-/* Random turns; origins no farther apart along each axis than 0.35 of the diagonal. */
-static void make_poses(double diagonal, double *poses) {
-  for (int p = 0; p < POSES; p++) {
-    double *first = poses + 14 * p, *second = first + 7, square = 0;
-    memset(first, 0, 14 * sizeof *first);
-    first[3] = 1;
-    for (int k = 0; k < 7; k++) second[k] = uniform(p, 20 + k, -1, 1);
-    for (int k = 0; k < 3; k++) second[k] *= 0.35 * diagonal;
-    for (int k = 3; k < 7; k++) square += second[k] * second[k];
-    for (int k = 3; k < 7; k++) second[k] /= sqrt(square);
-  }
-}
 
 typedef struct pair_cost {
   double forward, gradient, jacobian; /* s for POSES pairs; the latter two with their forward pass */
@@ -172,26 +86,13 @@ static int time_pairs(const abut_surface *surface, const abut_manifold_options *
 
 /* ---------------------------------------------------------------------------------------------- lines */
 
-/* Vertices of the second armadillo in the first one's frame at 16 poses; as many as fill vectors, so that
- * poses do not share one. */
+/* At 16 poses; as many vertices as fill vectors, so that poses do not share one. */
 static int run_distance_lines(bench *in, const abut_surface *s, const double *poses) {
   static const char *const names[2] = {"manifold.vs18.f32", "manifold.vs18_skip.f32"};
   enum { PLACES = 16, WIDEST = 16 };
   const int64_t n = s->vertex_count / WIDEST * WIDEST;
-  double *points = malloc((size_t)(3 * PLACES * n) * sizeof *points);
+  double *points = bench_armadillo_points(s, poses, PLACES, n);
   if (!points) return cli_error("no memory for %lld points", (long long)(PLACES * n));
-  for (int64_t i = 0; i < PLACES * n; i++) {
-    const double *pose = poses + 14 * (i / n) + 7, *q = pose + 3, *v = s->vertices + 3 * (i % n);
-    double t[3]; /* v + 2 u x (u x v + w v) */
-    for (int k = 0; k < 3; k++) {
-      int a = (k + 1) % 3, b = (k + 2) % 3;
-      t[k] = q[1 + a] * v[b] - q[1 + b] * v[a] + q[0] * v[k];
-    }
-    for (int k = 0; k < 3; k++) {
-      int a = (k + 1) % 3, b = (k + 2) % 3;
-      points[3 * i + k] = pose[k] + v[k] + 2 * (q[1 + a] * t[b] - q[1 + b] * t[a]);
-    }
-  }
   int code = CLI_OK;
   for (int skip = 0; code == CLI_OK && skip < 2; skip++) {
     double ns;
@@ -217,7 +118,7 @@ static int run_pair_lines(bench *in, const abut_surface *surface, const double *
   if (!bench_any_wanted(in, names, LINES)) return CLI_OK;
   abut_manifold_options o = abut_default_manifold_options();
   o.threads = 1;
-  o.edges[0] = o.edges[1] = EDGES;
+  o.edges[0] = o.edges[1] = ARMADILLO_EDGES;
   int code = time_pairs(surface, &o, poses, &whole);
   o.edges[0] = o.edges[1] = 0;
   if (code == CLI_OK) code = time_pairs(surface, &o, poses, &without);
@@ -246,11 +147,11 @@ int bench_manifold_lines(bench *in) {
     bench_line(in, "manifold.ee.f32", abut_bench_edges(ABUT_F32), "ns");
   if (!bench_any_wanted(in, names, (int)(sizeof names / sizeof *names))) return CLI_OK;
   abut_surface *surface = NULL;
-  int code = make_surface(in, &surface);
+  int code = bench_armadillo(&in->bar, &surface);
   double *poses = malloc(14 * POSES * sizeof *poses);
   if (code == CLI_OK && !poses) code = cli_error("no memory for %d poses", POSES);
-  if (code == CLI_OK && surface) {
-    make_poses(surface_diagonal(surface), poses);
+  if (code == CLI_OK) {
+    bench_armadillo_poses(surface, poses);
     code = run_distance_lines(in, surface, poses);
     if (code == CLI_OK) code = run_pair_lines(in, surface, poses);
   }

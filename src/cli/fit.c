@@ -7,6 +7,7 @@
 #include "job.h"
 #include "json.h"
 #include "output_file.h"
+#include "progress.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +41,8 @@ static int find_geom(const abut_model *m, const cli_options *options, int32_t *g
   if (options->geom && *geom < 0)
     return cli_error("%s: has no geom '%s'", options->arguments[0], options->geom);
   if (!options->geom && meshes != 1)
-    return cli_error("%s: has %d meshes: name the geom with --geom", options->arguments[0], meshes);
+    return cli_error("%s: has %d meshes and %d geoms: name one with --geom", options->arguments[0], meshes,
+                     m->ngeom);
   if (m->geom_type[*geom] == ABUT_GEOM_PLANE)
     return cli_error("%s: geom '%s' is a plane, which encloses nothing", options->arguments[0],
                      options->geom);
@@ -183,7 +185,10 @@ static int fit(const cli_options *options, const abut_mesh *mesh) {
   abut_surface *surface = NULL;
   abut_fit_report report;
   double start = cli_now();
-  if (abut_surface_fit(&triangles, &asked, &surface, &report) != ABUT_OK) return cli_library_error();
+  progress_release_interrupt(); /* it takes up to minutes, and nothing is open */
+  abut_status fitted = abut_surface_fit(&triangles, &asked, &surface, &report);
+  progress_catch_interrupt();
+  if (fitted != ABUT_OK) return cli_library_error();
   double seconds = cli_now() - start;
   int code = options->out ? save(options, surface) : CLI_OK;
   if (code == CLI_OK) {
@@ -200,6 +205,7 @@ static int fit(const cli_options *options, const abut_mesh *mesh) {
 int cli_fit(const cli_options *options) {
   abut_mesh mesh = {0};
   int code = options->out ? check_out(options->out) : CLI_OK;
+  if (code == CLI_OK && options->out) code = output_file_spares("out", options->out, options->arguments[0]);
   if (code == CLI_OK) code = load_mesh(options, &mesh);
   if (code == CLI_OK) code = fit(options, &mesh);
   abut_mesh_free(&mesh);

@@ -88,8 +88,10 @@ static int suggest(const work *in, abut_manifold_options *asked) {
     options.vertices[i] = -1;
     options.edges[i] = edges ? -1 : 0;
   }
-  if (abut_manifold_suggest(&in->surface[0], &in->surface[1], &options, NULL, &counts) != ABUT_OK)
-    return cli_library_error();
+  progress_release_interrupt(); /* it takes up to minutes, and nothing is open */
+  abut_status status = abut_manifold_suggest(&in->surface[0], &in->surface[1], &options, NULL, &counts);
+  progress_catch_interrupt();
+  if (status != ABUT_OK) return cli_library_error();
   for (int i = 0; i < 2; i++) {
     if (vertices) asked->vertices[i] = counts.vertices[i];
     if (edges) asked->edges[i] = counts.edges[i];
@@ -105,12 +107,10 @@ static int create_manifold(work *out) {
   asked.selection = given->selection;
   asked.dtype = given->dtype;
   asked.threads = (int32_t)given->threads;
+  asked.device = given->device;
   for (int i = 0; i < 2; i++) {
     asked.vertices[i] = (int32_t)given->surface_vertices[i];
-    if (cli_given(given, "edges"))
-      asked.edges[i] = (int32_t)given->surface_edges[i];
-    else if (asked.edges[i] > out->surface[i].edge_count)
-      asked.edges[i] = out->surface[i].edge_count;
+    if (cli_given(given, "edges")) asked.edges[i] = (int32_t)given->surface_edges[i];
   }
   int code = suggest(out, &asked);
   if (code != CLI_OK) return code;
@@ -319,14 +319,28 @@ static int check_outputs(const cli_options *options) {
     return cli_error("--out %s: the name must end in .h5 or .hdf5", options->out);
   if (options->gltf && !abut_file_has_extension(options->gltf, ".glb"))
     return cli_error("--gltf %s: the name must end in .glb", options->gltf);
+  if (options->derivatives && options->device == ABUT_DEVICE_CUDA)
+    return cli_error("--derivatives: not on a GPU, --device is cuda");
   if (options->derivatives && !options->out) return cli_error("--derivatives: needs --out FILE.h5");
   if (!options->gltf && cli_given(options, "pose")) return cli_error("--pose: needs --gltf FILE.glb");
   return CLI_OK;
 }
 
+/* Outputs must not replace what is read. */
+static int spare_inputs(const cli_options *options) {
+  const char *const inputs[] = {options->arguments[0], options->arguments[1], options->poses};
+  int code = CLI_OK;
+  for (int i = 0; i < 3; i++) {
+    if (code == CLI_OK && options->out) code = output_file_spares("out", options->out, inputs[i]);
+    if (code == CLI_OK && options->gltf) code = output_file_spares("gltf", options->gltf, inputs[i]);
+  }
+  return code;
+}
+
 static int open_outputs(work *out) {
   const cli_options *given = out->given;
-  int code = given->gltf ? output_file_open(&out->gltf, given->gltf) : CLI_OK;
+  int code = spare_inputs(given);
+  if (code == CLI_OK && given->gltf) code = output_file_open(&out->gltf, given->gltf);
   if (code == CLI_OK && given->out)
     code = manifold_file_open(&out->hdf5, given->out, out->manifold, out->poses.shape[0], given);
   return code;

@@ -23,14 +23,16 @@ static void on_interrupt(int number) {
   }
 }
 
-void progress_catch_interrupt(void) {
+static void handle(void (*handler)(int)) {
   struct sigaction action;
   memset(&action, 0, sizeof action);
-  action.sa_handler = on_interrupt;
+  action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, NULL);
   sigaction(SIGTERM, &action, NULL);
 }
+void progress_catch_interrupt(void) { handle(on_interrupt); }
+void progress_release_interrupt(void) { handle(SIG_DFL); }
 
 int progress_interrupted(void) { return interrupted != 0; }
 

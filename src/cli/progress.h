@@ -22,5 +22,7 @@ void progress_end(progress *bar);
 /* From now on the first interrupt asks the running rollout to stop, so that no half-written file stays. */
 void progress_catch_interrupt(void);
 int progress_interrupted(void);
+/* From now on an interrupt ends the program at once again: while nothing is open that would stay behind. */
+void progress_release_interrupt(void);
 
 #endif

@@ -16,8 +16,10 @@ static int read_rows(size_t element, const char *key, const json_t *object, size
   size_t n = json_array_size(from);
   if (!from) return cli_error("query %zu: '%s' is missing", element, key);
   if (!json_is_array(from) || n == 0 || (rows && n != rows))
-    return rows ? cli_error("query %zu: '%s' is not an array of %zu", element, key, rows)
-                : cli_error("query %zu: '%s' is not an array of rows", element, key);
+    return rows ? cli_error("query %zu: '%s' is not an array of %zu row%s of %zu number%s", element, key,
+                            rows, PLURAL(rows), columns, PLURAL(columns))
+                : cli_error("query %zu: '%s' is not an array of rows of %zu number%s", element, key, columns,
+                            PLURAL(columns));
   *out = calloc(n * columns, sizeof **out);
   if (!*out) return cli_error("query %zu: out of memory", element);
   if (count) *count = n;
@@ -116,6 +118,7 @@ int query_edges_json(const json_t *input, int dtype) {
     for (size_t i = 0; i < n; i++)
       print_witness(&json, "alpha1", results[i].alpha1, "alpha2", results[i].alpha2, results[i].colliding);
     list_close(&json);
+    code = cli_flush();
   }
   free(queries);
   free(results);
@@ -142,6 +145,7 @@ int query_face_json(const json_t *input, int dtype) {
     for (size_t i = 0; i < n; i++)
       print_witness(&json, "beta1", results[i].beta1, "beta2", results[i].beta2, results[i].colliding);
     list_close(&json);
+    code = cli_flush();
   }
   free(queries);
   free(results);

@@ -499,3 +499,9 @@ const backend backend_cuda = {.find = cuda_find,
                               .fetch = cuda_fetch,
                               .push = cuda_push};
 #endif
+
+abut_status backend_find_gpu(int32_t device_id) {
+  abut_options o = abut_default_options();
+  o.device_id = device_id;
+  return backend_cuda.find(&o);
+}

@@ -8,18 +8,11 @@
 #include "backend.h"
 #include "status.h"
 
-static abut_status find(int32_t device_id, int32_t dtype) {
-  abut_options o = abut_default_options();
-  o.device_id = device_id;
-  o.dtype = dtype;
-  return backend_cuda.find(&o);
-}
-
 #ifndef ABUT_HAVE_CUDA
 
-abut_status cuda_manifold_open(abut_manifold *m) { return find(m->options.device_id, m->options.dtype); }
+abut_status cuda_manifold_open(abut_manifold *m) { return backend_find_gpu(m->options.device_id); }
 void cuda_manifold_close(abut_manifold *m) { (void)m; }
-abut_status cuda_manifold_run(manifold_run *a) { return find(a->m->options.device_id, a->m->options.dtype); }
+abut_status cuda_manifold_run(manifold_run *a) { return backend_find_gpu(a->m->options.device_id); }
 double cuda_manifold_seconds(const abut_manifold *m) {
   (void)m;
   return 0;
@@ -156,7 +149,7 @@ static abut_status open_device(abut_manifold *m) {
 }
 
 abut_status cuda_manifold_open(abut_manifold *m) {
-  ABUT_TRY(find(m->options.device_id, m->options.dtype));
+  ABUT_TRY(backend_find_gpu(m->options.device_id));
   m->cuda = calloc(1, sizeof *m->cuda);
   if (!m->cuda) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
   m->cuda->device.owner = "manifold";

@@ -4,17 +4,11 @@
 #include "profile.h"
 #include "status.h"
 
-static abut_status find(int32_t device_id) {
-  abut_options o = abut_default_options();
-  o.device_id = device_id;
-  return backend_cuda.find(&o);
-}
-
 #ifndef ABUT_HAVE_CUDA
 
 abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
   (void)dtype, (void)roofs;
-  return find(device_id);
+  return backend_find_gpu(device_id);
 }
 
 #else
@@ -101,7 +95,7 @@ static abut_status measure(roof_run *r, gpu_roofs *roofs) {
 
 abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
   roof_run r = {0};
-  ABUT_TRY(find(device_id));
+  ABUT_TRY(backend_find_gpu(device_id));
   SCOPE(caller);
   CK(scope_open(&caller, device_id));
   abut_status status = roof_open(&r, device_id, dtype);

@@ -223,8 +223,12 @@ static abut_status push_last_face(reader *r) {
 static abut_status read_stl_text(reader *r, char *text) {
   char *at = text;
   int64_t corners = 0;
+  int ended = 0;
   for (char *line; (line = next_line(r, &at));) {
     double p[3];
+    const int end = take_word(&line, "endsolid");
+    ended = end || (ended && !*line);
+    if (end) continue;
     if (take_word(&line, "vertex")) {
       ABUT_TRY(take_vector(r, &line, p));
       ABUT_TRY(push_point(r, p));
@@ -240,6 +244,9 @@ static abut_status read_stl_text(reader *r, char *text) {
   if (corners)
     return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: the file ends within a triangle", r->path,
                      (long long)r->line);
+  if (!ended)
+    return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: the file ends without endsolid: it is truncated",
+                     r->path, (long long)r->line);
   return ABUT_OK;
 }
 

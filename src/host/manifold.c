@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEFAULT_EDGES = 32, MOST_PAIRS = 1 << 24 };
+enum { SOME = -2, SOME_EDGES = 32, MOST_PAIRS = 1 << 24 };
 
 abut_manifold_options abut_default_manifold_options(void) {
-  abut_manifold_options o = {.vertices = {-1, -1}, .edges = {DEFAULT_EDGES, DEFAULT_EDGES}, .relative = 1};
+  abut_manifold_options o = {.vertices = {-1, -1}, .edges = {SOME, SOME}, .relative = 1};
   o.w_reg = 0.01;
   o.tau_clip = 0.02;
   o.tau_min = 0.01;
@@ -48,12 +48,10 @@ static abut_status check_options(const abut_manifold_options *o) {
   SOFT(eps_normal, 0);
   if (!(o->cutoff >= 0 && o->cutoff <= 0.1)) BAD("cutoff is %g, must lie in [0, 0.1]", o->cutoff);
   for (int i = 0; i < 2; i++)
-    if (o->vertices[i] < -1 || o->edges[i] < -1)
-      BAD("surface %d: %s is %d, must be -1 or more", i + 1, o->vertices[i] < -1 ? "vertices" : "edges",
-          o->vertices[i] < -1 ? o->vertices[i] : o->edges[i]);
+    if (o->vertices[i] < -1 || o->edges[i] < SOME)
+      BAD("surface %d: %s is %d, must be %d or more", i + 1, o->vertices[i] < -1 ? "vertices" : "edges",
+          o->vertices[i] < -1 ? o->vertices[i] : o->edges[i], o->vertices[i] < -1 ? -1 : SOME);
   if ((o->edges[0] == 0) != (o->edges[1] == 0)) BAD("edges of one surface only cannot be paired");
-  if (o->vertices[0] == 0 && o->vertices[1] == 0 && o->edges[0] == 0)
-    BAD("no vertices and no edges: no contacts");
   return ABUT_OK;
 #undef SOFT
 #undef BAD
@@ -70,16 +68,37 @@ static void settle(abut_manifold *m, const abut_surface *const surface[2]) {
   if (o->eps_normal == 0) o->eps_normal = pow(1e-4 * m->unit, 2);
   for (int i = 0; i < 2; i++) {
     if (o->vertices[i] < 0) o->vertices[i] = surface[i]->vertex_count;
-    if (o->edges[i] < 0) o->edges[i] = surface[i]->edge_count;
+    if (o->edges[i] == -1 || (o->edges[i] == SOME && surface[i]->edge_count < SOME_EDGES))
+      o->edges[i] = surface[i]->edge_count;
+    if (o->edges[i] == SOME) o->edges[i] = SOME_EDGES;
   }
 }
 
-/* The default number of edges is an upper bound; what was asked for must be there. */
-static abut_status check_counts(abut_manifold *m, const abut_surface *const surface[2], int defaults) {
+/* Quotients by softnesses must not overflow in single precision. */
+static abut_status check_softness(const abut_manifold *m) {
+  const abut_manifold_options *o = &m->options;
+  const struct {
+    const char *name;
+    double value, unit;
+    int none; /* 0 stands for something else */
+  } all[] = {{"tau_pen", o->tau_pen, m->unit, 0},       {"tau_near", o->tau_near, m->unit, 0},
+             {"tau_select", o->tau_select, m->unit, 0}, {"tau_union", o->tau_union, m->unit, 1},
+             {"cutoff", o->cutoff, 1e-21, 1},           {"eps_normal", sqrt(o->eps_normal), m->unit, 0}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (!(all[i].value >= 1e-9 * all[i].unit) && !(all[i].none && all[i].value == 0)) {
+      const int squared = i + 1 == sizeof all / sizeof *all;
+      return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: %s is %g, must be at least %g for these surfaces",
+                       all[i].name, squared ? o->eps_normal : all[i].value,
+                       squared ? pow(1e-9 * m->unit, 2) : 1e-9 * all[i].unit);
+    }
+  return ABUT_OK;
+}
+
+/* What was asked for must be there. */
+static abut_status check_counts(abut_manifold *m, const abut_surface *const surface[2]) {
   abut_manifold_options *o = &m->options;
   for (int i = 0; i < 2; i++) {
     const abut_surface *s = surface[i];
-    if (defaults && o->edges[i] > s->edge_count) o->edges[i] = s->edge_count;
     if (o->vertices[i] > s->vertex_count)
       return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: surface %d has %d vertices, %d were asked for", i + 1,
                        s->vertex_count, o->vertices[i]);
@@ -96,6 +115,8 @@ static abut_status check_counts(abut_manifold *m, const abut_surface *const surf
     }
   }
   if (o->edges[0] == 0 || o->edges[1] == 0) o->edges[0] = o->edges[1] = 0;
+  if (o->vertices[0] == 0 && o->vertices[1] == 0 && o->edges[0] == 0)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: no vertices and no edges: no contacts");
   if ((int64_t)o->edges[0] * o->edges[1] > MOST_PAIRS)
     return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: %d x %d pairs of edges, %d at most", o->edges[0],
                      o->edges[1], MOST_PAIRS);
@@ -148,9 +169,10 @@ static void fill_params(abut_manifold *m) {
   m->scratch = m->kernels->manifold.scratch(p);
 }
 
-static abut_status fill(abut_manifold *m, const abut_surface *const surface[2], int defaults) {
+static abut_status fill(abut_manifold *m, const abut_surface *const surface[2]) {
   settle(m, surface);
-  ABUT_TRY(check_counts(m, surface, defaults));
+  ABUT_TRY(check_softness(m));
+  ABUT_TRY(check_counts(m, surface));
   for (int i = 0; i < 2; i++) {
     ABUT_TRY(surface_view_create(m->kernels, surface[i], m->unit, m->options.tau_union, &m->view[i]));
     ABUT_TRY(copy_mesh(m, i, surface[i]));
@@ -161,14 +183,14 @@ static abut_status fill(abut_manifold *m, const abut_surface *const surface[2], 
 
 abut_status abut_manifold_create(const abut_surface *surface1, const abut_surface *surface2,
                                  const abut_manifold_options *options, abut_manifold **manifold) {
+  ABUT_REQUIRE(surface1, "surface1");
+  ABUT_REQUIRE(surface2, "surface2");
+  ABUT_REQUIRE(manifold, "manifold");
   return manifold_create_with(surface1, surface2, options, NULL, manifold);
 }
 abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
                                  const abut_manifold_options *options, const abut_kernels *kernels,
                                  abut_manifold **manifold) {
-  ABUT_REQUIRE(surface1, "surface1");
-  ABUT_REQUIRE(surface2, "surface2");
-  ABUT_REQUIRE(manifold, "manifold");
   const abut_surface *surface[2] = {surface1, surface2};
   abut_manifold_options o = options ? *options : abut_default_manifold_options();
   ABUT_TRY(check_options(&o));
@@ -177,8 +199,7 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
   if (!m) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
   m->options = o;
   m->kernels = kernels ? kernels : abut_kernels_find(o.dtype, NULL);
-  abut_status status =
-      m->kernels ? fill(m, surface, !options) : abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d", o.dtype);
+  abut_status status = m->kernels ? fill(m, surface) : abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d", o.dtype);
   if (status != ABUT_OK) {
     abut_manifold_destroy(m);
     return status;

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256 };
-#define MOST_APART 1e12 /* units */
 
 static void *aligned(int64_t n, const abut_kernels *k) {
   size_t bytes = ((size_t)n * (size_t)k->elem_size + 64) / 64 * 64;
@@ -87,7 +86,8 @@ static void *run_chunks(void *arg) {
 /* ------------------------------------------------------------------------------------------------ calls */
 
 abut_status manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count, const double *poses) {
-  const double most = MOST_APART * m->unit;
+  const double most = m->unit * fmin(surface_view_reach(m->kernels, &m->view[0]),
+                                     surface_view_reach(m->kernels, &m->view[1]));
   for (int64_t i = 0; i < 2 * count; i++) {
     const double *pose = poses + 7 * i;
     const long long number = first + i / 2;

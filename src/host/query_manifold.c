@@ -196,7 +196,7 @@ static void write_face(int64_t i, double g[3][3], void *bars) {
 static const witness_kind edges = {edges_witness, write_edges}, face = {face_witness, write_face};
 
 static abut_status check_call(int64_t count, const void *queries, int32_t dtype) {
-  ABUT_REQUIRE(count <= 0 || queries, "queries");
+  if (count > 0 && !queries) return abut_fail(ABUT_ERROR_ARGUMENT, "queries is NULL");
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   if (!kernels_for(dtype)) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
   return ABUT_OK;
@@ -245,16 +245,18 @@ abut_status abut_query_distance(const abut_surface *surface, int64_t count, cons
   if (!k) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
   ABUT_TRY(abut_surface_check(surface));
   double unit = exp2(round(log2(surface_diagonal(surface))));
-  for (int64_t i = 0; i < 3 * count; i++)
-    if (!(fabs(points[i]) <= 1e12 * unit))
-      return abut_fail(ABUT_ERROR_ARGUMENT, "point %lld: coordinate %d is %g, must lie within %g",
-                       (long long)(i / 3), (int)(i % 3), points[i], 1e12 * unit);
   surface_view view;
   ABUT_TRY(surface_view_create(k, surface, unit, 0, &view));
+  const double reach = surface_view_reach(k, &view) * unit;
+  abut_status status = ABUT_OK;
+  for (int64_t i = 0; status == ABUT_OK && i < 3 * count; i++)
+    if (!(fabs(points[i]) <= reach))
+      status = abut_fail(ABUT_ERROR_ARGUMENT, "point %lld: coordinate %d is %g, must lie within %g",
+                         (long long)(i / 3), (int)(i % 3), points[i], reach);
   size_t row = (size_t)k->lanes * (size_t)k->elem_size, num = (size_t)surface->primitive_count;
   char *memory = aligned_alloc(64, ((18 + 5 * num) * row + 63) / 64 * 64);
   int32_t *kept = malloc((2 * num + 2) * sizeof *kept);
-  abut_status status = memory && kept ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "query: out of memory");
+  if (!memory || !kept) status = abut_fail(ABUT_ERROR_MEMORY, "query: out of memory");
   for (int64_t i = 0; status == ABUT_OK && i < count; i += k->lanes) {
     distance_block block = {&view.sdf,         memory, memory + 3 * row, memory + 4 * row, memory + 7 * row,
                             memory + 10 * row, kept};

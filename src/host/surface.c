@@ -31,26 +31,33 @@ static abut_status check_counts(const abut_surface *s) {
                {"vertices", s->vertex_count, !s->vertices},
                {"edges", s->edge_count, !s->edges},
                {"triangles", s->triangle_count, !s->triangles}};
-  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
-    if (lists[i].count < 0 || lists[i].count > MOST || (lists[i].count > 0 && lists[i].missing))
-      return abut_fail(ABUT_ERROR_MODEL, "surface has %d %s", lists[i].missing ? 0 : lists[i].count,
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+    if (lists[i].count < 0 || lists[i].count > MOST)
+      return abut_fail(ABUT_ERROR_MODEL, "surface has %d %s, must be 0 to %d", lists[i].count, lists[i].what,
+                       MOST);
+    if (lists[i].count > 0 && lists[i].missing)
+      return abut_fail(ABUT_ERROR_MODEL, "surface has %d %s, but the pointer to them is NULL", lists[i].count,
                        lists[i].what);
+  }
   if (s->primitive_count < 1) return abut_fail(ABUT_ERROR_MODEL, "surface has no primitives");
   if (!(s->tau >= shortest && s->tau <= longest))
-    return abut_fail(ABUT_ERROR_MODEL, "surface's tau is %g, must be positive", s->tau);
+    return abut_fail(ABUT_ERROR_MODEL, "surface's tau is %g, must lie in [%g, %g]", s->tau, shortest,
+                     longest);
   return ABUT_OK;
 }
 
 static abut_status check_superquadric(const abut_primitive *p, int32_t i) {
   for (int k = 0; k < 3; k++)
     if (!(p->size[k] >= shortest && p->size[k] <= longest))
-      return abut_fail(ABUT_ERROR_MODEL, "primitive %d: size[%d] is %g, must be positive", i, k, p->size[k]);
+      return abut_fail(ABUT_ERROR_MODEL, "primitive %d: size[%d] is %g, must lie in [%g, %g]", i, k,
+                       p->size[k], shortest, longest);
   for (int k = 0; k < 2; k++)
     if (!(p->exponents[k] > 0 && p->exponents[k] <= 2))
-      return abut_fail(ABUT_ERROR_MODEL, "primitive %d: exponents[%d] is %g, must be in (0, 2]", i, k,
+      return abut_fail(ABUT_ERROR_MODEL, "primitive %d: exponents[%d] is %.9g, must be in (0, 2]", i, k,
                        p->exponents[k]);
   if (p->first_plane || p->plane_count)
-    return abut_fail(ABUT_ERROR_MODEL, "primitive %d: a superquadric has %d planes", i, p->plane_count);
+    return abut_fail(ABUT_ERROR_MODEL, "primitive %d: a superquadric with plane_count %d, must be 0", i,
+                     p->plane_count);
   return ABUT_OK;
 }
 

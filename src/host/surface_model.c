@@ -4,7 +4,12 @@
 #include "shape_hull.h"
 #include "status.h"
 #include "surface.h"
+#include "surface_view.h"
 #include <math.h>
+
+/* Inertia about the centre is a difference of moments about the origin: so far away rounding has a millionth
+ * of it. */
+static const double farthest = 1e5; /* diagonals */
 
 static abut_status add_parts(abut_builder *builder, const abut_surface *s, const char *name, double density) {
   double moment[ABUT_MOMENT];
@@ -16,6 +21,13 @@ static abut_status add_parts(abut_builder *builder, const abut_surface *s, const
   body.name = geom.name = name;
   body.mass = moment[0];
   abut_moment_to_principal(moment, body.ipos, body.iquat, body.inertia);
+  const double away = sqrt(pow(body.ipos[0], 2) + pow(body.ipos[1], 2) + pow(body.ipos[2], 2));
+  if (!(away <= farthest * surface_diagonal(s)))
+    return abut_fail(
+        ABUT_ERROR_ARGUMENT,
+        "body '%s' lies %g m from the origin of its mesh, more than %g times its size, %g m: its "
+        "inertia would be rounding; move the mesh",
+        name, away, farthest, surface_diagonal(s));
   ABUT_TRY(abut_builder_add_body(builder, &body, &joint.body));
   joint.type = ABUT_JOINT_FREE;
   ABUT_TRY(abut_builder_add_joint(builder, &joint, NULL));

@@ -132,6 +132,28 @@ static void fill(const abut_surface *s, double unit, surface_view *view, sdf_sou
   }
 }
 
+/* Slopes of a cloud's logits are x/sigma^2, and are multiplied by heights and squared. */
+static abut_status check_sigmas(const abut_kernels *k, const surface_view *view, const double *rows,
+                                double unit) {
+  const double least = k->elem_size == 8 ? 1e-8 : 1e-4;
+  int64_t row = 0;
+  for (int32_t i = 0; i < view->sdf.num; i++) {
+    const abut_primitive *q = &view->primitives[i];
+    for (int32_t j = 0; j < rows_of(q); j++, row++)
+      if (q->kind == ABUT_PRIMITIVE_POINT_CLOUD && rows[row * SDF_ROW + 6] * least * least > 1)
+        return abut_fail(ABUT_ERROR_ARGUMENT, "point %d: sigma is %g, in %s precision at least %g",
+                         q->first_plane + j, unit / sqrt(rows[row * SDF_ROW + 6]),
+                         k->elem_size == 8 ? "double" : "single", least * unit);
+  }
+  return ABUT_OK;
+}
+double surface_view_reach(const abut_kernels *kernels, const surface_view *view) {
+  int clouds = 0;
+  for (int32_t i = 0; i < view->sdf.num; i++)
+    clouds |= view->primitives[i].kind == ABUT_PRIMITIVE_POINT_CLOUD;
+  return clouds && kernels->elem_size == 4 ? 1e6 : 1e12;
+}
+
 abut_status surface_view_create(const abut_kernels *kernels, const abut_surface *surface, double unit,
                                 double tau, surface_view *view) {
   int64_t num = surface->primitive_count, nrow = 0;
@@ -159,6 +181,8 @@ abut_status surface_view_create(const abut_kernels *kernels, const abut_surface 
     put_rows(kernels, to, rows, nrow * SDF_ROW);
     view->sdf.primitives = view->memory;
     view->sdf.rows = to;
+    status = check_sigmas(kernels, view, rows, unit);
+    if (status != ABUT_OK) surface_view_destroy(view);
   }
   free(sources);
   free(rows);

@@ -335,7 +335,9 @@ typedef struct cloud_point {
   real h, logit;
   elem inv_square;
 } cloud_point;
-FN cloud_point cloud_at(const elem *row, vec3 x) {
+/* One function, not two copies that round differently: weights compare logits of several passes, which may be
+ * 1e15. */
+OUTLINE cloud_point cloud_at(const elem *row, vec3 x) {
   cloud_point c;
   vec3 d = sub(x, elem_vec(row));
   c.n = elem_vec(row + 3);
@@ -346,49 +348,53 @@ FN cloud_point cloud_at(const elem *row, vec3 x) {
   return c;
 }
 typedef struct cloud_mean {
-  real top, sum, phi;
+  real top, inv, phi;
   vec3 gradient, slope; /* of phi; E[l] */
 } cloud_mean;
+FN real cloud_weight(const cloud_mean *m, cloud_point c) { return exponential(c.logit - m->top) * m->inv; }
+/* gradient = E[n] + Cov(h, l) = E[n + (h - phi) l] */
 FN cloud_mean cloud_mean_at(const sdf_primitive *q, const elem *rows, vec3 x) {
-  cloud_mean m = {splat(-ELEM_HUGE), zero(), zero(), vec_zero(), vec_zero()};
-  vec3 n = vec_zero(), hl = vec_zero();
+  cloud_mean m = {splat(-ELEM_HUGE), splat(1), zero(), vec_zero(), vec_zero()};
+  real sum = zero(), phi = zero();
   for (int i = 0; i < q->num; i++) m.top = rmax(m.top, cloud_at(rows + i * SDF_ROW, x).logit);
   for (int i = 0; i < q->num; i++) {
     cloud_point c = cloud_at(rows + i * SDF_ROW, x);
-    real w = exponential(c.logit - m.top);
-    m.sum = m.sum + w;
-    m.phi = m.phi + w * c.h;
-    n = axpy(w, c.n, n);
-    m.slope = axpy(w, c.slope, m.slope);
-    hl = axpy(w * c.h, c.slope, hl);
+    real w = cloud_weight(&m, c);
+    sum = sum + w;
+    phi = phi + w * c.h;
   }
-  real inv = inverse(m.sum);
-  m.phi = m.phi * inv;
-  m.slope = scale(inv, m.slope);
-  m.gradient = scale(inv, add(n, hl)); /* E[n] + Cov(h, l) */
-  m.gradient = axpy(-m.phi, m.slope, m.gradient);
+  m.inv = inverse(sum);
+  m.phi = phi * m.inv;
+  for (int i = 0; i < q->num; i++) {
+    cloud_point c = cloud_at(rows + i * SDF_ROW, x);
+    real w = cloud_weight(&m, c);
+    m.slope = axpy(w, c.slope, m.slope);
+    m.gradient = axpy(w, axpy(c.h - m.phi, c.slope, c.n), m.gradient);
+  }
   return m;
 }
+/* What makes a gradient's largest component 1, where it is larger: its square must not overflow. */
+FN real cloud_shrink(vec3 gradient) { return inverse(rmax(max_abs(gradient), splat(1))); }
 FN sdf_value cloud_value(const sdf_primitive *q, const elem *rows, vec3 x) {
   cloud_mean m = cloud_mean_at(q, rows, x);
-  sdf_value v = {m.phi, direction(m.gradient)};
+  sdf_value v = {m.phi, direction(scale(cloud_shrink(m.gradient), m.gradient))};
   return v;
 }
-/* Cotangent of x; with `bars` those of rows are added there. With g the cotangent of the gradient E[n] + E[h
- * l]
- * - E[h] E[l], what is summed is gphi E[h] + E[n.g] + E[h l.g] - E[h] E[l.g]: a point's share goes to its
- * height, normal, slope l and logit. */
+/* Cotangent of x; with `bars` those of rows are added there. With g the cotangent of the gradient what is
+ * differentiated is gphi E[h] + E[n.g] + E[h l.g] - E[h] E[l.g]: a point's share goes to its height, normal,
+ * slope l and logit. */
 FN vec3 cloud_vjp(const sdf_primitive *q, const elem *rows, vec3 x, real gphi, vec3 gn, real *bars) {
   cloud_mean m = cloud_mean_at(q, rows, x);
-  vec3 g = direction_vjp(m.gradient, direction(m.gradient), gn), gx = vec_zero();
-  /* E[n.g] + E[h l.g] = gradient.g + E[h] E[l.g] */
-  real inv = inverse(m.sum), mean = dot(m.slope, g), both = dot(m.gradient, g) + m.phi * mean;
+  real shrink = cloud_shrink(m.gradient);
+  vec3 small = scale(shrink, m.gradient), gx = vec_zero();
+  vec3 g = scale(shrink, direction_vjp(small, direction(small), gn));
+  real mean = dot(m.slope, g), all = dot(m.gradient, g);
   for (int i = 0; i < q->num; i++) {
     cloud_point c = cloud_at(rows + i * SDF_ROW, x);
     vec3 d = sub(x, elem_vec(rows + i * SDF_ROW));
-    real w = exponential(c.logit - m.top) * inv, along = dot(c.slope, g) - mean, over = c.h - m.phi;
+    real w = cloud_weight(&m, c), along = dot(c.slope, g) - mean, over = c.h - m.phi;
     real gheight = w * (gphi + along), gslope = w * over;
-    real glogit = w * (over * (gphi - mean) + (dot(c.n, g) + c.h * dot(c.slope, g) - both) - m.phi * along);
+    real glogit = w * (over * (gphi + along) + (dot(c.n, g) - all));
     /* l = -d/sigma^2, logit = -d.d/(2 sigma^2) */
     vec3 gd = axpy(glogit, c.slope, axpy(-(gslope * c.inv_square), g, scale(gheight, c.n)));
     gx = add(gx, gd);

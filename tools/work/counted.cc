@@ -5,7 +5,40 @@
 #define ABUT_NO_LONGRANGE
 #include <math.h>
 #include "kernels.inl"
+#include "manifold.inl"
 #include "bench.inl"
+
+static int64_t contact_bytes(const manifold_params *p) {
+  int64_t n = 0;
+  for (int g = 0; g < MANIFOLD_GROUPS; g++) n += manifold_pad(manifold_group(p, g));
+  return n * MANIFOLD_CONTACT * (int64_t)sizeof(elem);
+}
+static void counted_contacts(const manifold_params *p, manifold_job *job) {
+  const tally_range ranges[] = {{job, sizeof *job}, {job->contacts, contact_bytes(p)}};
+  tally_begin_manifold(ranges, 2);
+  manifold_contacts(p, job);
+  tally_end_manifold(TALLY_CONTACTS);
+}
+static void counted_contacts_vjp(const manifold_params *p, manifold_job *job) {
+  const tally_range ranges[] = {{job, sizeof *job}, {job->bar, contact_bytes(p)}};
+  tally_begin_manifold(ranges, 2);
+  manifold_contacts_vjp(p, job);
+  tally_end_manifold(TALLY_VJP);
+}
+static void counted_edges(witness_block *q) {
+  const int64_t bytes = 3 * (int64_t)sizeof(elem) * q->packs;
+  const tally_range ranges[] = {{q->r, bytes}, {q->t1, bytes}, {q->t2, bytes}, {q->out, bytes}};
+  tally_begin_manifold(ranges, 4);
+  query_edges(q);
+  tally_end_manifold(TALLY_EDGES);
+}
+static void counted_distance(distance_block *q) {
+  const int64_t bytes = sizeof(elem);
+  const tally_range ranges[] = {{q->x, 3 * bytes}, {q->phi, bytes}, {q->normal, 3 * bytes}};
+  tally_begin_manifold(ranges, 3);
+  query_distance(q);
+  tally_end_manifold(TALLY_DISTANCE);
+}
 
 #define STAGE(name)                                                                                          \
   static void counted_##name(const step_params *k, lane_group *g, program_io *io) {                          \
@@ -29,6 +62,7 @@ const abut_kernels NAME(ABUT_REAL) = {
     },
     query_plane,
     NULL,
-    {}, /* contacts of manifolds are not counted */
+    {sizeof(sdf_primitive), sdf_prepare, manifold_scratch, counted_contacts, counted_contacts_vjp, NULL, NULL,
+     counted_edges, NULL, counted_distance},
     bench_plane,
 };

@@ -18,6 +18,22 @@ extern tally tally_now;
 /* Of the calls of each stage since they were last cleared. */
 extern tally tally_stage[STAGE_COUNT];
 
+/* Kernels of contact manifolds, likewise; bytes: of what goes in and comes out, not of scratch. */
+typedef enum manifold_tally {
+  TALLY_EDGES,
+  TALLY_DISTANCE,
+  TALLY_CONTACTS,
+  TALLY_VJP,
+  TALLIES
+} manifold_tally;
+extern tally tally_manifold[TALLIES];
+typedef struct tally_range {
+  const void *first;
+  int64_t bytes;
+} tally_range;
+void tally_begin_manifold(const tally_range *ranges, int count);
+void tally_end_manifold(manifold_tally which);
+
 /* Around a call of a stage whose reals have so many bytes. */
 void tally_begin(const step_params *k, const lane_group *g, const program_io *io, int real_bytes);
 void tally_end(stage_id stage);

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-tally tally_now, tally_stage[STAGE_COUNT];
+tally tally_now, tally_stage[STAGE_COUNT], tally_manifold[TALLIES];
 
 /* ---------------------------------------------------------------- what belongs to an environment */
 
@@ -85,8 +85,13 @@ void tally_begin(const step_params *k, const lane_group *g, const program_io *io
   tally_now = (tally){0};
   call++;
 }
-void tally_end(stage_id stage) {
-  tally *sum = &tally_stage[stage];
+void tally_begin_manifold(const tally_range *of, int count) {
+  range_count = 0;
+  for (int i = 0; i < count; i++) add_range(of[i].first, of[i].bytes);
+  tally_now = (tally){0};
+  call++;
+}
+static void end(tally *sum) {
   range_count = 0;
   sum->calls++;
   sum->additions += tally_now.additions;
@@ -95,6 +100,8 @@ void tally_end(stage_id stage) {
   sum->roots += tally_now.roots;
   sum->bytes += tally_now.bytes;
 }
+void tally_end(stage_id stage) { end(&tally_stage[stage]); }
+void tally_end_manifold(manifold_tally which) { end(&tally_manifold[which]); }
 
 /* ---------------------------------------------------------------- what compilers call */
 

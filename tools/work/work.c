@@ -5,15 +5,19 @@
  *   name additions multiplications divisions roots bytes
  *
  * all per environment and step. Additions include subtractions. */
+#include "cli/bench_armadillo.h"
 #include "cli/bench_scene.h"
 #include "host/batch.h"
+#include "host/manifold.h"
 #include "host/profile.h"
 #include "tally.h"
 #include <fnmatch.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { ENVIRONMENTS = 16, NAME_SIZE = 96 };
+enum { ENVIRONMENTS = 16 };
 
 static int kernel_wanted(const cli_options *o, const regime *r, int stage, char name[NAME_SIZE]) {
   snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s", r->scene, r->name, cli_choice("dtype", o->dtype),
@@ -50,6 +54,116 @@ static int count(const cli_options *o, const regime *r, progress *bar) {
   return code;
 }
 
+/* ------------------------------------------------------------------------------------------- manifolds */
+
+enum { PAIRS = 16, EDGES_EACH = 1024 };
+
+/* Per pair of poses, as the lines of `abut bench`: `times` of what was called `calls` times. */
+static void print_manifold(const cli_options *o, const char *kernel, const tally *t, double times) {
+  char name[NAME_SIZE];
+  const double of = times / (double)t->calls;
+  snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->dtype), kernel);
+  if (fnmatch(o->filter, name, 0) == 0)
+    printf("%s %.6g %.6g %.6g %.6g %.6g\n", name, of * (double)t->additions, of * (double)t->multiplications,
+           of * (double)t->divisions, of * (double)t->roots, of * (double)t->bytes);
+}
+
+static int count_pairs(const cli_options *o, const abut_kernels *k, const abut_surface *s,
+                       const double *poses) {
+  abut_manifold_options options = abut_default_manifold_options();
+  abut_manifold *m = NULL;
+  abut_manifold_counts n;
+  options.dtype = o->dtype;
+  options.threads = 1;
+  options.edges[0] = options.edges[1] = ARMADILLO_EDGES;
+  if (manifold_create_with(s, s, &options, k, &m) != ABUT_OK) return cli_library_error();
+  abut_manifold_size(m, &n);
+  double *ones = malloc((size_t)(8 * PAIRS * n.contacts) * sizeof *ones), bars[12 * PAIRS];
+  for (int64_t i = 0; ones && i < 8 * PAIRS * n.contacts; i++) ones[i] = 1;
+  abut_contacts bar = {ones, ones, ones, ones};
+  abut_manifold_bars of = {.poses = bars};
+  int code = ones ? CLI_OK : cli_error("out of memory");
+  if (code == CLI_OK && abut_manifold_gradient(m, PAIRS, poses, &bar, &of, NULL) != ABUT_OK)
+    code = cli_library_error();
+  free(ones);
+  abut_manifold_destroy(m);
+  tally both = tally_manifold[TALLY_CONTACTS];
+  both.additions += tally_manifold[TALLY_VJP].additions;
+  both.multiplications += tally_manifold[TALLY_VJP].multiplications;
+  both.divisions += tally_manifold[TALLY_VJP].divisions;
+  both.roots += tally_manifold[TALLY_VJP].roots;
+  both.bytes += tally_manifold[TALLY_VJP].bytes;
+  if (code != CLI_OK) return code;
+  print_manifold(o, "contacts", &tally_manifold[TALLY_CONTACTS], 1);
+  print_manifold(o, "gradient", &both, 1);
+  return CLI_OK;
+}
+
+static int count_distances(const cli_options *o, const abut_kernels *k, const abut_surface *s,
+                           const double *poses, int skip) {
+  surface_view view;
+  const double unit = surface_diagonal(s);
+  if (surface_view_create(k, s, unit, 0, &view) != ABUT_OK) return cli_library_error();
+  if (!skip) view.sdf.tau = 1000; /* as abut_bench_distance */
+  double *points = bench_armadillo_points(s, poses, PAIRS, s->vertex_count);
+  double x[3], phi[1], normal[3], *scratch = calloc((size_t)DISTANCE_NUMBERS(view.sdf.num), sizeof *scratch);
+  int32_t *kept = calloc((size_t)DISTANCE_LISTS(view.sdf.num), sizeof *kept);
+  int code = points && scratch && kept ? CLI_OK : cli_error("out of memory");
+  distance_block block = {.surface = &view.sdf, .x = x, .phi = phi, .normal = normal};
+  block.scratch = scratch;
+  block.kept = kept;
+  tally_manifold[TALLY_DISTANCE] = (tally){0};
+  for (int64_t i = 0; code == CLI_OK && i < PAIRS * (int64_t)s->vertex_count; i++) {
+    for (int c = 0; c < 3; c++) real_put(k, x, c, points[3 * i + c] / unit);
+    k->manifold.query_distance(&block);
+  }
+  free(points);
+  free(scratch);
+  free(kept);
+  surface_view_destroy(&view);
+  if (code == CLI_OK)
+    print_manifold(o, skip ? "vs18_skip" : "vs18", &tally_manifold[TALLY_DISTANCE], s->vertex_count);
+  return code;
+}
+
+static void count_edges(const cli_options *o, const abut_kernels *k) {
+  const abut_manifold_options d = abut_default_manifold_options();
+  double in[9], out[3];
+  witness_block block = {.soft = {d.w_reg, d.tau_clip, d.tau_min, d.tau_comp, 1}, .packs = 1, .out = out};
+  block.r = in;
+  block.t1 = (char *)in + 3 * k->elem_size;
+  block.t2 = (char *)in + 6 * k->elem_size;
+  for (int i = 0; i < 9; i++) real_put(k, in, i, cos(i));
+  k->manifold.query_edges(&block); /* does the same whatever the edges */
+  print_manifold(o, "ee", &tally_manifold[TALLY_EDGES], EDGES_EACH);
+}
+
+static int count_manifolds(const cli_options *o, progress *bar) {
+  static const char *const kernels[] = {"ee", "vs18", "vs18_skip", "contacts", "gradient"};
+  const abut_kernels *k = o->dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
+  abut_surface *surface = NULL;
+  char name[NAME_SIZE];
+  int wanted = 0;
+  for (int i = 0; i < 5; i++) {
+    snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->dtype), kernels[i]);
+    wanted |= fnmatch(o->filter, name, 0) == 0;
+  }
+  if (!wanted) return CLI_OK;
+  int code = bench_armadillo(bar, &surface);
+  double *poses = malloc(14 * ARMADILLO_POSES * sizeof *poses);
+  if (code == CLI_OK && !poses) code = cli_error("out of memory");
+  if (code == CLI_OK) {
+    bench_armadillo_poses(surface, poses);
+    count_edges(o, k);
+    code = count_distances(o, k, surface, poses, 0);
+  }
+  if (code == CLI_OK) code = count_distances(o, k, surface, poses, 1);
+  if (code == CLI_OK) code = count_pairs(o, k, surface, poses);
+  free(poses);
+  abut_surface_destroy(surface);
+  return code;
+}
+
 int main(int argc, char **argv) {
   char *arguments[16] = {argv[0], "bench"};
   cli_options options;
@@ -62,6 +176,7 @@ int main(int argc, char **argv) {
   progress_begin(&bar, "work");
   code = CLI_OK;
   for (int i = 0; code == CLI_OK && i < KERNEL_REGIMES; i++) code = count(&options, &kernel_regimes[i], &bar);
+  if (code == CLI_OK) code = count_manifolds(&options, &bar);
   progress_end(&bar);
   return code == CLI_OK ? cli_flush() : code;
 }
