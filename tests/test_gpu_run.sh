@@ -25,6 +25,7 @@ echo "8 bytes stack frame, ${SPILLS:-0} bytes spill stores, 0 bytes spill loads"
 END
 script build-gpu/abut <<'END'
 case "$*" in
+  *" manifold."*) printf '[{"name": "manifold.ee.f32.cuda", "value": 3, "unit": "ns"}]' ;;
   *longrange*) printf '[{"name": "longrange.cuda.n1024.billiards512.ms", "value": 7, "unit": "ms"}]' ;;
   *n2048*) printf '[{"name": "calibration.fma.f32", "value": 1, "unit": "GFLOP/s"},\n{"name": "step.a.b.cuda.n2048", "value": 5, "unit": "x"}]' ;;
   *n[0-9]*) printf '[{"name": "calibration.fma.f32", "value": 2, "unit": "GFLOP/s"}]' ;;
@@ -56,16 +57,17 @@ code=0
 gpu prove || code=$?
 [ $code = 1 ] || fail "a missing test did not fail"
 has '^build passed' && has '^bits_team1 passed' && has '^hash planks20 .* equal' && has '^test_scale passed'
-has '^test_planks FAILED (127)' && has '^memcheck passed' && hasnt sweep
+has '^test_planks FAILED (127)' && has '^memcheck passed' && has '^memcheck_manifolds passed' && hasnt sweep
 script build-gpu/tests/test_planks </dev/null
 : >"$folder/refuses"
 gpu prove || fail "prove: $(cat "$folder/out")"
 has '^sanitizers UNAVAILABLE (Error: Device not supported)' && hasnt memcheck && has '^test_planks passed'
 gpu measure || fail "measure: $(cat "$folder/out")"
-has '^sweep_n65536 passed' && has '^kernels_f32_ant_box_n65536 passed' && has '^bits_team32 passed' && has '^build passed'
+has '^sweep_n65536 passed' && has '^kernels_f32_ant_box_n65536 passed' && has '^kernels_f32_manifold passed' && has '^bits_team32 passed' && has '^build passed'
 [ "$(grep -c calibration "$results/sweep.md")" = 1 ] || fail "sweep.md repeats itself: $(cat "$results/sweep.md")"
 grep -q '"step.a.b.cuda.n2048", "value": 5' "$results/sweep.json" || fail "sweep.json"
 has '^longrange passed' && grep -q 'longrange.cuda.n1024.billiards512.ms | 7 | ms' "$results/sweep.md" || fail "longrange"
+has '^manifold passed' && grep -q 'manifold.ee.f32.cuda | 3 | ns' "$results/sweep.md" || fail "manifold"
 has '^peers UNAVAILABLE' # bench/mjx is not there
 script bench/mjx/run.sh </dev/null
 rm "$folder/refuses"
