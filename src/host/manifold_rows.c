@@ -53,24 +53,43 @@ static void narrow(const abut_kernels *k, const double *from, int64_t n, void *t
     for (int64_t i = 0; i < n; i++) ((float *)to)[i] = (float)from[i];
 }
 
+/* n vectors, field by field [3][stride], turned by r and scaled, with an origin added, to rows; and back. The
+ * compiler makes vectors of these loops where it knows that nothing overlaps. */
+static void rows_of_fields(const double r[9], double factor, const double origin[3],
+                           const double *restrict from, int64_t stride, int64_t n, double *restrict to) {
+  double m[9], o[3] = {origin[0], origin[1], origin[2]};
+  for (int k = 0; k < 9; k++) m[k] = factor * r[k];
+  for (int64_t i = 0; i < n; i++) {
+    const double x = from[i], y = from[stride + i], z = from[2 * stride + i];
+    to[3 * i] = o[0] + (m[0] * x + m[1] * y + m[2] * z);
+    to[3 * i + 1] = o[1] + (m[3] * x + m[4] * y + m[5] * z);
+    to[3 * i + 2] = o[2] + (m[6] * x + m[7] * y + m[8] * z);
+  }
+}
+static void fields_of_rows(const double r[9], double factor, const double *restrict from, int64_t n,
+                           int64_t stride, double *restrict to) {
+  double m[9];
+  for (int k = 0; k < 9; k++) m[k] = factor * r[k];
+  for (int64_t i = 0; i < n; i++) {
+    const double x = from[3 * i], y = from[3 * i + 1], z = from[3 * i + 2];
+    to[i] = m[0] * x + m[3] * y + m[6] * z;
+    to[stride + i] = m[1] * x + m[4] * y + m[7] * z;
+    to[2 * stride + i] = m[2] * x + m[5] * y + m[8] * z;
+  }
+}
+
 /* From the kernels' fields to the caller's rows, frame 0 to world. */
 void manifold_write_contacts(const manifold_run *a, const manifold_runner *r, int64_t pose) {
+  static const double nowhere[3] = {0, 0, 0};
   const abut_contacts *to = a->contacts;
   const double unit = a->m->unit, *from = r->wide;
   int64_t row = pose * a->m->contacts;
   widen(a->m->kernels, r->contacts, a->m->padded * MANIFOLD_CONTACT, r->wide);
   for (int g = 0; g < MANIFOLD_GROUPS; g++) {
     int64_t n = a->m->group[g], s = manifold_pad((int32_t)n);
-    for (int64_t i = 0; to->point && i < n; i++) {
-      double x[3] = {from[i], from[s + i], from[2 * s + i]}, *point = to->point + 3 * (row + i);
-      frame_vec(r->frame, x, point);
-      for (int c = 0; c < 3; c++) point[c] = r->origin[c] + unit * point[c];
-    }
+    if (to->point) rows_of_fields(r->frame, unit, r->origin, from, s, n, to->point + 3 * row);
     for (int64_t i = 0; to->distance && i < n; i++) to->distance[row + i] = unit * from[3 * s + i];
-    for (int64_t i = 0; to->normal && i < n; i++) {
-      double x[3] = {from[4 * s + i], from[5 * s + i], from[6 * s + i]};
-      frame_vec(r->frame, x, to->normal + 3 * (row + i));
-    }
+    if (to->normal) rows_of_fields(r->frame, 1, nowhere, from + 4 * s, s, n, to->normal + 3 * row);
     if (to->activity && n > 0) memcpy(to->activity + row, from + 7 * s, (size_t)n * sizeof *from);
     row += n;
     from += MANIFOLD_CONTACT * s;
@@ -85,17 +104,9 @@ void manifold_read_bar(manifold_run *a, const manifold_runner *r, int64_t pose) 
   memset(to, 0, (size_t)a->m->padded * MANIFOLD_CONTACT * sizeof *to);
   for (int g = 0; g < MANIFOLD_GROUPS; g++) {
     int64_t n = a->m->group[g], s = manifold_pad((int32_t)n);
-    for (int64_t i = 0; from->point && i < n; i++) {
-      double x[3];
-      frame_tvec(r->frame, from->point + 3 * (row + i), x);
-      for (int c = 0; c < 3; c++) to[c * s + i] = unit * x[c];
-    }
+    if (from->point) fields_of_rows(r->frame, unit, from->point + 3 * row, n, s, to);
     for (int64_t i = 0; from->distance && i < n; i++) to[3 * s + i] = unit * from->distance[row + i];
-    for (int64_t i = 0; from->normal && i < n; i++) {
-      double x[3];
-      frame_tvec(r->frame, from->normal + 3 * (row + i), x);
-      for (int c = 0; c < 3; c++) to[(4 + c) * s + i] = x[c];
-    }
+    if (from->normal) fields_of_rows(r->frame, 1, from->normal + 3 * row, n, s, to + 4 * s);
     if (from->activity && n > 0) memcpy(to + 7 * s, from->activity + row, (size_t)n * sizeof *to);
     row += n;
     to += MANIFOLD_CONTACT * s;
