@@ -226,7 +226,11 @@ abut_status abut_fit_run(abut_fit *fit) {
   size_t most = (size_t)fit->options.primitives;
   abut_fit_primitive *room = malloc(2 * most * sizeof *room);
   if (!room) return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %zu primitives", most);
-  abut_status status = add_all(fit, room);
+  abut_status status =
+      fit->inside_count
+          ? add_all(fit, room)
+          : abut_fail(ABUT_ERROR_MODEL, "fit: the mesh encloses none of the grid's points: it is "
+                                        "open, or too thin for this grid");
   if (status == ABUT_OK && fit->primitive_count == 0)
     status = abut_fail(ABUT_ERROR_MODEL,
                        "fit: no primitive covers any of the %lld grid points inside: the "

@@ -189,21 +189,8 @@ FN real inverse_root(real x) {
   return r + r * (K(0.5) - K(0.5) * x * r * r);
 }
 #endif
-#elif defined(__CUDACC__) && !defined(ABUT_STRICT)
-#if ABUT_REAL == 64
-FN real inverse(real x) {
-  real r;
-  asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
-  r = r + r * (K(1) - x * r);
-  return r + r * (K(1) - x * r);
-}
-FN real inverse_root(real x) {
-  real r, h = K(0.5) * x;
-  asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
-  r = r + r * (K(0.5) - h * r * r);
-  return r + r * (K(0.5) - h * r * r);
-}
-#else
+#elif defined(__CUDACC__) && ABUT_REAL == 32 &&                                                              \
+    !defined(ABUT_STRICT) /* in double they take too many registers */
 FN real inverse(real x) {
   real r;
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
@@ -214,7 +201,6 @@ FN real inverse_root(real x) {
   asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
   return r + r * (K(0.5) - K(0.5) * x * r * r);
 }
-#endif
 #else
 FN real inverse(real x) { return splat(1) / x; }
 FN real inverse_root(real x) { return splat(1) / root(x); }
