@@ -94,33 +94,6 @@ FN vec3 direction_vjp(vec3 a, vec3 n, vec3 g) {
 #define SDF_FLOOR 1e-30
 #endif
 
-/* ------------------------------------------------------------------------------------------ the p-norm */
-
-/* m = (s^p + t^p)^(1/p), s, t > 0, with dm/ds = (s/m)^(p-1), dm/dt = (t/m)^(p-1). */
-typedef struct pnorm {
-  real value, ds, dt, s, t;
-  real log_ratio, log_sum; /* ln of smaller/larger and of 1 + (smaller/larger)^p */
-} pnorm;
-
-/* From the cotangents of value, ds, dt to those of s and t:
- * d2m/ds2 = k t/s, d2m/dsdt = -k, d2m/dt2 = k s/t, k = (p-1)/m ds dt. */
-FN void pnorm_vjp(const pnorm *m, elem p, real gm, real gds, real gdt, real *gs, real *gt_) {
-  real k = (p - K(1)) * m->ds * m->dt * inverse(m->value), w = k * (gds * m->t - gdt * m->s);
-  *gs = gm * m->ds + w * inverse(m->s);
-  *gt_ = gm * m->dt - w * inverse(m->t);
-}
-
-/* And to that of p: with a = ln(s/m), b = ln(t/m), d ln m/dp = l = ((s/m)^p a + (t/m)^p b)/p and
- * d ln ds/dp = a - (p-1) l. */
-FN real pnorm_vjp_exponent(const pnorm *m, elem p, elem inv_p, real gm, real gds, real gdt) {
-  mask s_larger = ge(m->s, m->t);
-  real large = -(m->log_sum * inv_p), small = m->log_ratio + large, inv = inverse(m->value);
-  real a = sel(s_larger, large, small), b = sel(s_larger, small, large);
-  real l = (m->ds * m->s * inv * a + m->dt * m->t * inv * b) * inv_p;
-  real p1l = l * (p - K(1));
-  return gm * m->value * l + gds * m->ds * (a - p1l) + gdt * m->dt * (b - p1l);
-}
-
 /* --------------------------------------------------------------------------------------- superquadric */
 
 /* In the primitive's frame: phi = |x| (1 - 1/h), normal = grad h/|grad h|, h the gauge: 1 on the surface,
@@ -135,10 +108,10 @@ typedef struct superquadric {
   real large, small, z;        /* of x and y over their sizes; z over its own: as they were used */
   real power1, power2;         /* r^p of either norm */
   real log1, log2, sum1, sum2; /* log2 of r and of 1 + r^p; of squared exponents where logs are asked for */
-  real a, h, inv_h;            /* values of either norm; 1/h */
+  real inv_h;                  /* of the outer norm */
   mask x_larger, a_larger, center;
-  vec3 slope, sign; /* along the gradient of h; of x over size */
-  real length;      /* |x| */
+  vec3 slope, inverse; /* along the gradient of h; 1 over x as it was used */
+  real length;         /* |x| */
 } superquadric;
 
 #define SDF_FLOOR_VJP                                                                                        \
@@ -158,12 +131,11 @@ FN real rooted(real x, int doublings) {
 FN void gauge_by_roots(const sdf_primitive *q, superquadric *g, real inv_large, real inv_z, int logs) {
   real ratio = g->small * inv_large;
   g->power1 = squared(ratio, q->doublings[1]);
-  g->a = g->large * rooted(splat(1) + g->power1, q->doublings[1]);
-  g->a_larger = ge(g->a, g->z);
-  real other = sel(g->a_larger, g->z * inverse(g->a), g->a * inv_z);
+  real a = g->large * rooted(splat(1) + g->power1, q->doublings[1]);
+  g->a_larger = ge(a, g->z);
+  real other = sel(g->a_larger, g->z * inverse(a), a * inv_z);
   g->power2 = squared(other, q->doublings[0]);
-  g->h = rmax(g->a, g->z) * rooted(splat(1) + g->power2, q->doublings[0]);
-  g->inv_h = inverse(g->h);
+  g->inv_h = inverse(rmax(a, g->z) * rooted(splat(1) + g->power2, q->doublings[0]));
   g->log1 = g->log2 = g->sum1 = g->sum2 = zero();
   if (!logs) return;
   g->log1 = logarithm2(ratio);
@@ -182,9 +154,7 @@ FN void gauge_by_powers(const sdf_primitive *q, superquadric *g, real inv_large,
   g->log2 = -rabs(over);
   g->power2 = exponential2(g->log2 * q->p[0]);
   g->sum2 = logarithm2_of_sum(g->power2);
-  g->a = g->large * exponential2(grown);
   grown = g->sum2 * q->inv_p[0] + sel(g->a_larger, grown, zero());
-  g->h = sel(g->a_larger, g->large, g->z) * exponential2(grown);
   g->inv_h = sel(g->a_larger, inv_large, inv_z) * exponential2(-grown);
 }
 FN superquadric superquadric_gauge(const sdf_primitive *q, vec3 x, elem floor, int logs) {
@@ -202,39 +172,17 @@ FN superquadric superquadric_gauge(const sdf_primitive *q, vec3 x, elem floor, i
     gauge_by_powers(q, &g, inv_large, inv_z);
   /* the shares of x^p, y^p, z^p in h^p, over x, y, z, but for a common factor */
   real of_large = sel(g.a_larger, splat(1), g.power2) * inverse(splat(1) + g.power1);
-  real of_small = of_large * g.power1 * (g.large * inverse(g.small));
+  real inv_small = inverse(g.small), of_small = of_large * g.power1 * (g.large * inv_small);
   real of_z = sel(g.a_larger, g.power2, splat(1)) * (g.large * inv_z);
-  g.sign = vec(sign_of(x.x) * q->inv_size[0], sign_of(x.y) * q->inv_size[1], sign_of(x.z) * q->inv_size[2]);
-  g.slope = vec(sel(g.x_larger, of_large, of_small) * g.sign.x,
-                sel(g.x_larger, of_small, of_large) * g.sign.y, of_z * g.sign.z);
+  vec3 sign =
+      vec(sign_of(x.x) * q->inv_size[0], sign_of(x.y) * q->inv_size[1], sign_of(x.z) * q->inv_size[2]);
+  g.slope = vec(sel(g.x_larger, of_large, of_small) * sign.x, sel(g.x_larger, of_small, of_large) * sign.y,
+                of_z * sign.z);
+  g.inverse = vec(sel(g.x_larger, inv_large, inv_small) * sign.x,
+                  sel(g.x_larger, inv_small, inv_large) * sign.y, inv_z * sign.z);
   g.length = norm(x);
   g.center = lt(max_abs(scaled), splat(K(SDF_CENTER)));
   return g;
-}
-#define LN2 K(0.69314718055994530942)
-/* The norm of x and y, and that of A and z. */
-FN pnorm inner_norm(const superquadric *g) {
-  real of_large = g->a * inverse(g->large * (splat(1) + g->power1));
-  real of_small = of_large * g->power1 * (g->large * inverse(g->small));
-  pnorm m = {g->a,
-             sel(g->x_larger, of_large, of_small),
-             sel(g->x_larger, of_small, of_large),
-             sel(g->x_larger, g->large, g->small),
-             sel(g->x_larger, g->small, g->large),
-             g->log1 * LN2,
-             g->sum1 * LN2};
-  return m;
-}
-FN pnorm outer_norm(const superquadric *g) {
-  real share = g->h * inverse(splat(1) + g->power2);
-  pnorm m = {g->h,
-             share * sel(g->a_larger, splat(1), g->power2) * inverse(g->a),
-             share * sel(g->a_larger, g->power2, splat(1)) * inverse(g->z),
-             g->a,
-             g->z,
-             g->log2 * LN2,
-             g->sum2 * LN2};
-  return m;
 }
 FN sdf_value superquadric_value(const sdf_primitive *q, const superquadric *g) {
   sdf_value v;
@@ -246,33 +194,46 @@ FN sdf_value superquadric_at(const sdf_primitive *q, vec3 x) {
   superquadric g = superquadric_gauge(q, x, K(SDF_FLOOR), 0);
   return superquadric_value(q, &g);
 }
+#define LN2 K(0.69314718055994530942)
+/* ln of either part of a ratio's norm (1 + r^p)^(1/p) by p, where r^p is `power`, log2 r `log`, log2 of the
+ * sum `sum`. */
+FN real norm_by_exponent(real power, real log, real sum, elem inv_p) {
+  return (power * inverse(splat(1) + power) * log - sum * inv_p) * (inv_p * LN2);
+}
 /* Cotangent of x, g its gauge with SDF_FLOOR_VJP; with `parameters`, those of size and exponents (e1, e2) are
- * added there. */
+ * added there.
+ *
+ * With the shares a + b = 1 of A and z in h^p1, c + d = 1 of x and y in A^p2,
+ *   d ln h = a d ln A + b d ln z, da = p1 a b (d ln A - d ln z), d ln A = c d ln x + d d ln y, and so on,
+ * and the normal is the direction of s = (a c/x, a d/y, b/z). g_s is at right angles to s, so with
+ * w = g_s s (by component) w_z = -(w_x + w_y), and most of what logarithms get cancels. */
 FN vec3 superquadric_vjp(const sdf_primitive *q, vec3 x, superquadric g, real gphi, vec3 gn,
                          real *parameters) {
-  pnorm xy = inner_norm(&g), z = outer_norm(&g);
-  real inv_h = g.inv_h;
-  real gh = gphi * g.length * inv_h * inv_h, glength = gphi - gphi * inv_h;
-  vec3 gradient = vec(z.ds * xy.ds * g.sign.x, z.ds * xy.dt * g.sign.y, z.dt * g.sign.z);
-  vec3 gg = direction_vjp(gradient, direction(gradient), gn);
-  vec3 u = vec(gg.x * g.sign.x, gg.y * g.sign.y, gg.z * g.sign.z);
-  real gzds = u.x * xy.ds + u.y * xy.dt, gzdt = u.z;
-  real gxyds = u.x * z.ds, gxydt = u.y * z.ds, gxy, gs_x, gs_y, gs_z;
-  pnorm_vjp(&z, q->p[0], gh, gzds, gzdt, &gxy, &gs_z);
-  pnorm_vjp(&xy, q->p[1], gxy, gxyds, gxydt, &gs_x, &gs_y);
-  vec3 gx = vec(gs_x * g.sign.x, gs_y * g.sign.y, gs_z * g.sign.z);
-  gx = axpy(glength * inverse(rmax(g.length, splat(K(ELEM_TINY)))), x, gx);
+  real inv1 = inverse(splat(1) + g.power1), inv2 = inverse(splat(1) + g.power2);
+  real share_a = sel(g.a_larger, splat(1), g.power2) * inv2,
+       share_z = sel(g.a_larger, g.power2, splat(1)) * inv2;
+  real share_x = sel(g.x_larger, splat(1), g.power1) * inv1,
+       share_y = sel(g.x_larger, g.power1, splat(1)) * inv1;
+  vec3 gs = direction_vjp(g.slope, direction(g.slope), gn);
+  real wx = gs.x * g.slope.x, wy = gs.y * g.slope.y, wz = gs.z * g.slope.z, w = wx + wy;
+  real gh = gphi * g.length * g.inv_h, ga = share_a * gh; /* of ln h, and its share of ln A */
+  real of_a = ga + (q->p[0] - q->p[1]) * w;
+  /* of the logarithms of x, y and z, without what s has of them in its denominators */
+  real gx = share_x * of_a + q->p[1] * wx, gy = share_y * of_a + q->p[1] * wy,
+       gz = share_z * gh + q->p[0] * wz;
+  vec3 out = vec((gx - wx) * g.inverse.x, (gy - wy) * g.inverse.y, (gz - wz) * g.inverse.z);
+  out = axpy((gphi - gphi * g.inv_h) * inverse(rmax(g.length, splat(K(ELEM_TINY)))), x, out);
   if (parameters) {
-    real ge[2] = {pnorm_vjp_exponent(&z, q->p[0], q->inv_p[0], gh, gzds, gzdt),
-                  pnorm_vjp_exponent(&xy, q->p[1], q->inv_p[1], gxy, gxyds, gxydt)};
-    real gsize[3] = {gs_x * xy.s + gg.x * gradient.x, gs_y * xy.t + gg.y * gradient.y,
-                     gs_z * z.t + gg.z * gradient.z};
+    real by_p1 = gh * norm_by_exponent(g.power2, g.log2, g.sum2, q->inv_p[0]);
+    real by_p2 = (ga + q->p[0] * w) * norm_by_exponent(g.power1, g.log1, g.sum1, q->inv_p[1]);
+    real of_z = sel(g.a_larger, -g.log2, g.log2) * LN2, of_y = sel(g.x_larger, -g.log1, g.log1) * LN2;
+    real ge[2] = {by_p1 + w * of_z, by_p2 + (share_y * wx - share_x * wy) * of_y}, gsize[3] = {gx, gy, gz};
     for (int k = 0; k < 3; k++)
       parameters[k] = parameters[k] - sel(g.center, zero(), gsize[k] * q->inv_size[k]);
     for (int k = 0; k < 2; k++) /* p = 2/e */
       parameters[3 + k] = parameters[3 + k] - sel(g.center, zero(), ge[k] * (K(0.5) * q->p[k] * q->p[k]));
   }
-  return vec_sel(g.center, vec_zero(), gx);
+  return vec_sel(g.center, vec_zero(), out);
 }
 
 /* ---------------------------------------------------------------------- convex polyhedron, point cloud */
