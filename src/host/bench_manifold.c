@@ -67,8 +67,8 @@ abut_status abut_bench_distance(const abut_surface *surface, int64_t count, cons
   if (!skip) view.sdf.tau = 1000; /* every primitive weighs something everywhere */
   const int64_t lanes = k->lanes, packs = count / lanes, num = surface->primitive_count;
   char *at = aligned(packs * lanes * 3, k), *out = aligned(lanes * 4, k),
-       *scratch = aligned((5 * num + 8) * lanes, k);
-  int32_t *kept = calloc((size_t)(2 * num + 2), sizeof *kept);
+       *scratch = aligned(DISTANCE_NUMBERS(num) * lanes, k);
+  int32_t *kept = calloc((size_t)DISTANCE_LISTS(num), sizeof *kept);
   abut_status status = ABUT_OK;
   if (!at || !out || !scratch || !kept || packs == 0) {
     status = abut_fail(ABUT_ERROR_MEMORY, "distances at %lld points: out of memory", (long long)count);

@@ -254,8 +254,8 @@ abut_status abut_query_distance(const abut_surface *surface, int64_t count, cons
       status = abut_fail(ABUT_ERROR_ARGUMENT, "point %lld: coordinate %d is %g, must lie within %g",
                          (long long)(i / 3), (int)(i % 3), points[i], reach);
   size_t row = (size_t)k->lanes * (size_t)k->elem_size, num = (size_t)surface->primitive_count;
-  char *memory = aligned_alloc(64, ((18 + 5 * num) * row + 63) / 64 * 64);
-  int32_t *kept = malloc((2 * num + 2) * sizeof *kept);
+  char *memory = aligned_alloc(64, ((10 + DISTANCE_NUMBERS(num)) * row + 63) / 64 * 64);
+  int32_t *kept = malloc(DISTANCE_LISTS(num) * sizeof *kept);
   if (!memory || !kept) status = abut_fail(ABUT_ERROR_MEMORY, "query: out of memory");
   for (int64_t i = 0; status == ABUT_OK && i < count; i += k->lanes) {
     distance_block block = {&view.sdf,         memory, memory + 3 * row, memory + 4 * row, memory + 7 * row,

@@ -42,6 +42,10 @@ static void place_superquadric(const abut_primitive *q, double unit, sdf_source 
     out->size[i] = q->size[i] / unit;
   }
   memcpy(out->exponents, q->exponents, sizeof out->exponents);
+  for (int k = 0; k < 2; k++) { /* 0 where single precision would not have it in full */
+    const double power = pow(SDF_FLOOR_VJP, 2 / q->exponents[k]);
+    out->floor_power[k] = power > 1e-36 ? power : 0;
+  }
   bound_superquadric(q, unit, out);
 }
 

@@ -13,12 +13,15 @@
 #endif
 
 enum { SDF_SUPERQUADRIC, SDF_POLYHEDRON, SDF_CLOUD };
+/* A superquadric's coordinates below this share of its largest count as that for curvatures. */
+#define SDF_FLOOR_VJP 1e-7
 
 /* One primitive of a signed distance, double, as the host gives it. */
 typedef struct sdf_source {
   int32_t kind, subtracted;
   double rotation[9]; /* superquadric: its frame in the surface's, row by row */
   double center[3], size[3], exponents[2];
+  double floor_power[2];      /* SDF_FLOOR_VJP^(2/exponent) */
   int32_t first, num;         /* polyhedron, cloud: its rows */
   double outer, inner, slope; /* bounds, D the distance from center: phi <= D - inner; phi >= D - outer,
                                  inside the outer sphere, slope (D - outer) outside it */
@@ -57,7 +60,7 @@ typedef struct witness_block { /* two edges, or a point and a triangle */
   void *gr, *gt1, *gt2; /* then those of r, t1, t2 */
 } witness_block;
 /* Room for one distance, in numbers and in list entries. */
-#define DISTANCE_NUMBERS(primitives) (5 * (primitives) + 8)
+#define DISTANCE_NUMBERS(primitives) (8 * (primitives) + 8)
 #define DISTANCE_LISTS(primitives) (2 * (primitives) + 2)
 typedef struct distance_block {
   const sdf_view *surface;

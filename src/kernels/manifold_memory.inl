@@ -11,11 +11,12 @@ typedef struct manifold_pose {
 typedef struct trace_list {
   real *values;
   int32_t *lists;
-  int stride; /* of lists */
+  int numbers, stride; /* of each: values, lists */
 } trace_list;
 FN sdf_trace trace_at(const trace_list *t, int i) {
   int pack = i / ABUT_LANES, block = pack / ABUT_TEAM * ABUT_TEAM, own = pack % ABUT_TEAM;
-  sdf_trace trace = {t->values + 2 * SDF_TRACE * block + own, t->lists + (int64_t)t->stride * block + own};
+  sdf_trace trace = {t->values + (int64_t)t->numbers * block + own,
+                     t->lists + (int64_t)t->stride * block + own};
   return trace;
 }
 
@@ -86,8 +87,9 @@ KERNEL int32_t *carve_int(carver *c, int64_t n) {
 KERNEL trace_list carve_traces(carver *c, int64_t n, int primitives) {
   const int64_t whole = ABUT_LANES * ABUT_TEAM, packs = (n + whole - 1) / whole * ABUT_TEAM;
   trace_list t;
+  t.numbers = SDF_TRACE_NUMBERS(primitives);
   t.stride = primitives + 2;
-  t.values = (real *)carve(c, packs * 2 * SDF_TRACE * ABUT_LANES);
+  t.values = (real *)carve(c, packs * t.numbers * ABUT_LANES);
   t.lists = carve_int(c, packs * t.stride);
   return t;
 }

@@ -19,6 +19,7 @@ typedef struct sdf_primitive {
   int32_t first, num;
   elem rotation[9], center[3], size[3], inv_size[3];
   elem p[2], inv_p[2]; /* 2/e1 (along z), 2/e2 (around it) */
+  elem floor_power[2]; /* SDF_FLOOR_VJP^p */
   elem outer, inner, slope, smallest;
 } sdf_primitive;
 
@@ -57,6 +58,7 @@ KERNEL void sdf_prepare(const sdf_source *from, int num, void *to) {
     for (int k = 0; k < 2; k++) {
       q->p[k] = K(2 / from->exponents[k]);
       q->inv_p[k] = K(from->exponents[k] / 2);
+      q->floor_power[k] = K(from->floor_power[k]);
       q->doublings[k] = doublings_of(2 / from->exponents[k]);
     }
     q->outer = K(from->outer);
@@ -105,17 +107,15 @@ FN vec3 direction_vjp(vec3 a, vec3 n, vec3 g) {
  * instructions is one logarithm and three exponentials shorter. A number below `floor` of its partner counts
  * as that. */
 typedef struct superquadric {
-  real large, small, z;        /* of x and y over their sizes; z over its own: as they were used */
-  real power1, power2;         /* r^p of either norm */
-  real log1, log2, sum1, sum2; /* log2 of r and of 1 + r^p; of squared exponents where logs are asked for */
-  real inv_h;                  /* of the outer norm */
+  real large, small, z; /* of x and y over their sizes; z over its own: as they were used */
+  real inv_large, inv_small, inv_z;
+  real power1, power2; /* r^p of the inner norm, that of x and y, and of the outer one, that of A and z */
+  real inv_h;
   mask x_larger, a_larger, center;
+  vec3 sign;           /* of x, over size */
   vec3 slope, inverse; /* along the gradient of h; 1 over x as it was used */
   real length;         /* |x| */
 } superquadric;
-
-#define SDF_FLOOR_VJP                                                                                        \
-  1e-7 /* curvature on the axes is infinite for exponents above 1: here that of 1e-7 beside them */
 
 /* x^(2^doublings) and x^(1/2^doublings) */
 FN real squared(real x, int doublings) {
@@ -127,37 +127,8 @@ FN real rooted(real x, int doublings) {
   return x;
 }
 
-/* Where both exponents are powers of two: squares and roots, and logarithms only where they are asked for. */
-FN void gauge_by_roots(const sdf_primitive *q, superquadric *g, real inv_large, real inv_z, int logs) {
-  real ratio = g->small * inv_large;
-  g->power1 = squared(ratio, q->doublings[1]);
-  real a = g->large * rooted(splat(1) + g->power1, q->doublings[1]);
-  g->a_larger = ge(a, g->z);
-  real other = sel(g->a_larger, g->z * inverse(a), a * inv_z);
-  g->power2 = squared(other, q->doublings[0]);
-  g->inv_h = inverse(rmax(a, g->z) * rooted(splat(1) + g->power2, q->doublings[0]));
-  g->log1 = g->log2 = g->sum1 = g->sum2 = zero();
-  if (!logs) return;
-  g->log1 = logarithm2(ratio);
-  g->log2 = logarithm2(other);
-  g->sum1 = logarithm2(splat(1) + g->power1);
-  g->sum2 = logarithm2(splat(1) + g->power2);
-}
-FN void gauge_by_powers(const sdf_primitive *q, superquadric *g, real inv_large, real inv_z) {
-  real over = logarithm2(g->large * inv_z);
-  g->log1 = logarithm2(g->small * inv_large);
-  g->power1 = exponential2(g->log1 * q->p[1]);
-  g->sum1 = logarithm2_of_sum(g->power1);
-  real grown = g->sum1 * q->inv_p[1];
-  over = over + grown; /* of A/z */
-  g->a_larger = ge(over, zero());
-  g->log2 = -rabs(over);
-  g->power2 = exponential2(g->log2 * q->p[0]);
-  g->sum2 = logarithm2_of_sum(g->power2);
-  grown = g->sum2 * q->inv_p[0] + sel(g->a_larger, grown, zero());
-  g->inv_h = sel(g->a_larger, inv_large, inv_z) * exponential2(-grown);
-}
-FN superquadric superquadric_gauge(const sdf_primitive *q, vec3 x, elem floor, int logs) {
+/* Everything but powers and what is made of them. */
+FN superquadric superquadric_place(const sdf_primitive *q, vec3 x, elem floor) {
   superquadric g;
   vec3 scaled = vec(rabs(x.x) * q->inv_size[0], rabs(x.y) * q->inv_size[1], rabs(x.z) * q->inv_size[2]);
   g.x_larger = ge(scaled.x, scaled.y);
@@ -165,24 +136,42 @@ FN superquadric superquadric_gauge(const sdf_primitive *q, vec3 x, elem floor, i
   real least = rmax(g.large * floor, splat(ELEM_TINY));
   g.small = rmax(rmin(scaled.x, scaled.y), least);
   g.z = rmax(scaled.z, least);
-  real inv_large = inverse(g.large), inv_z = inverse(g.z);
-  if (q->doublings[0] && q->doublings[1])
-    gauge_by_roots(q, &g, inv_large, inv_z, logs);
-  else
-    gauge_by_powers(q, &g, inv_large, inv_z);
-  /* the shares of x^p, y^p, z^p in h^p, over x, y, z, but for a common factor */
-  real of_large = sel(g.a_larger, splat(1), g.power2) * inverse(splat(1) + g.power1);
-  real inv_small = inverse(g.small), of_small = of_large * g.power1 * (g.large * inv_small);
-  real of_z = sel(g.a_larger, g.power2, splat(1)) * (g.large * inv_z);
-  vec3 sign =
-      vec(sign_of(x.x) * q->inv_size[0], sign_of(x.y) * q->inv_size[1], sign_of(x.z) * q->inv_size[2]);
-  g.slope = vec(sel(g.x_larger, of_large, of_small) * sign.x, sel(g.x_larger, of_small, of_large) * sign.y,
-                of_z * sign.z);
-  g.inverse = vec(sel(g.x_larger, inv_large, inv_small) * sign.x,
-                  sel(g.x_larger, inv_small, inv_large) * sign.y, inv_z * sign.z);
+  g.inv_large = inverse(g.large);
+  g.inv_small = inverse(g.small);
+  g.inv_z = inverse(g.z);
+  g.sign = vec(sign_of(x.x) * q->inv_size[0], sign_of(x.y) * q->inv_size[1], sign_of(x.z) * q->inv_size[2]);
   g.length = norm(x);
   g.center = lt(max_abs(scaled), splat(K(SDF_CENTER)));
   return g;
+}
+/* Where both exponents are powers of two: squares and roots. */
+FN void gauge_by_roots(const sdf_primitive *q, superquadric *g) {
+  g->power1 = squared(g->small * g->inv_large, q->doublings[1]);
+  real a = g->large * rooted(splat(1) + g->power1, q->doublings[1]);
+  g->a_larger = ge(a, g->z);
+  g->power2 = squared(sel(g->a_larger, g->z * inverse(a), a * g->inv_z), q->doublings[0]);
+  g->inv_h = inverse(rmax(a, g->z) * rooted(splat(1) + g->power2, q->doublings[0]));
+}
+FN void gauge_by_powers(const sdf_primitive *q, superquadric *g) {
+  real over = logarithm2(g->large * g->inv_z);
+  g->power1 = exponential2(logarithm2(g->small * g->inv_large) * q->p[1]);
+  real grown = logarithm2_of_sum(g->power1) * q->inv_p[1];
+  over = over + grown; /* of A/z */
+  g->a_larger = ge(over, zero());
+  g->power2 = exponential2(-rabs(over) * q->p[0]);
+  grown = logarithm2_of_sum(g->power2) * q->inv_p[0] + sel(g->a_larger, grown, zero());
+  g->inv_h = sel(g->a_larger, g->inv_large, g->inv_z) * exponential2(-grown);
+}
+FN void superquadric_slopes(superquadric *g) {
+  /* the shares of x^p, y^p, z^p in h^p, over x, y, z, but for a common factor */
+  real of_large = sel(g->a_larger, splat(1), g->power2) * inverse(splat(1) + g->power1);
+  real of_small = of_large * g->power1 * (g->large * g->inv_small);
+  real of_z = sel(g->a_larger, g->power2, splat(1)) * (g->large * g->inv_z);
+  vec3 sign = g->sign;
+  g->slope = vec(sel(g->x_larger, of_large, of_small) * sign.x, sel(g->x_larger, of_small, of_large) * sign.y,
+                 of_z * sign.z);
+  g->inverse = vec(sel(g->x_larger, g->inv_large, g->inv_small) * sign.x,
+                   sel(g->x_larger, g->inv_small, g->inv_large) * sign.y, g->inv_z * sign.z);
 }
 FN sdf_value superquadric_value(const sdf_primitive *q, const superquadric *g) {
   sdf_value v;
@@ -190,17 +179,39 @@ FN sdf_value superquadric_value(const sdf_primitive *q, const superquadric *g) {
   v.normal = vec_sel(g->center, vec(zero(), zero(), splat(1)), direction(g->slope));
   return v;
 }
-FN sdf_value superquadric_at(const sdf_primitive *q, vec3 x) {
-  superquadric g = superquadric_gauge(q, x, K(SDF_FLOOR), 0);
+
+/* What evaluations keep of a superquadric for the way back, which needs no power then: those of either norm,
+ * the outer one's negative where z is larger than A, and 1/h. */
+enum { SDF_KEPT = 3 };
+FN sdf_value superquadric_at(const sdf_primitive *q, vec3 x, real *kept) {
+  superquadric g = superquadric_place(q, x, K(SDF_FLOOR));
+  if (q->doublings[0] && q->doublings[1])
+    gauge_by_roots(q, &g);
+  else
+    gauge_by_powers(q, &g);
+  superquadric_slopes(&g);
+  OWN(kept, 0) = g.power1;
+  OWN(kept, 1) = sel(g.a_larger, g.power2, -rmax(g.power2, splat(ELEM_TINY)));
+  OWN(kept, 2) = g.inv_h;
   return superquadric_value(q, &g);
 }
+/* The same again. Curvature on the axes is infinite for exponents above 1: there it is that of SDF_FLOOR_VJP
+ * beside them. */
+FN superquadric superquadric_again(const sdf_primitive *q, vec3 x, const real *kept) {
+  superquadric g = superquadric_place(q, x, K(SDF_FLOOR_VJP));
+  g.power1 = rmax(OWN(kept, 0), splat(q->floor_power[1]));
+  g.a_larger = ge(OWN(kept, 1), zero());
+  g.power2 = rmax(rabs(OWN(kept, 1)), splat(q->floor_power[0]));
+  g.inv_h = OWN(kept, 2);
+  superquadric_slopes(&g);
+  return g;
+}
 #define LN2 K(0.69314718055994530942)
-/* ln of either part of a ratio's norm (1 + r^p)^(1/p) by p, where r^p is `power`, log2 r `log`, log2 of the
- * sum `sum`. */
+/* d ln m/dp of a norm m = l (1 + r^p)^(1/p): r^p is `power`, log2 r `log`, log2 of the sum `sum`. */
 FN real norm_by_exponent(real power, real log, real sum, elem inv_p) {
   return (power * inverse(splat(1) + power) * log - sum * inv_p) * (inv_p * LN2);
 }
-/* Cotangent of x, g its gauge with SDF_FLOOR_VJP; with `parameters`, those of size and exponents (e1, e2) are
+/* Cotangent of x, g as it was evaluated again; with `parameters`, those of size and exponents (e1, e2) are
  * added there.
  *
  * With the shares a + b = 1 of A and z in h^p1, c + d = 1 of x and y in A^p2,
@@ -224,10 +235,13 @@ FN vec3 superquadric_vjp(const sdf_primitive *q, vec3 x, superquadric g, real gp
   vec3 out = vec((gx - wx) * g.inverse.x, (gy - wy) * g.inverse.y, (gz - wz) * g.inverse.z);
   out = axpy((gphi - gphi * g.inv_h) * inverse(rmax(g.length, splat(K(ELEM_TINY)))), x, out);
   if (parameters) {
-    real by_p1 = gh * norm_by_exponent(g.power2, g.log2, g.sum2, q->inv_p[0]);
-    real by_p2 = (ga + q->p[0] * w) * norm_by_exponent(g.power1, g.log1, g.sum1, q->inv_p[1]);
-    real of_z = sel(g.a_larger, -g.log2, g.log2) * LN2, of_y = sel(g.x_larger, -g.log1, g.log1) * LN2;
-    real ge[2] = {by_p1 + w * of_z, by_p2 + (share_y * wx - share_x * wy) * of_y}, gsize[3] = {gx, gy, gz};
+    real log1 = logarithm2(g.small * g.inv_large), sum1 = logarithm2_of_sum(g.power1);
+    real over = logarithm2(g.large * g.inv_z) + sum1 * q->inv_p[1], log2 = -rabs(over); /* of A/z */
+    real by_p1 = gh * norm_by_exponent(g.power2, log2, logarithm2_of_sum(g.power2), q->inv_p[0]);
+    real by_p2 = (ga + q->p[0] * w) * norm_by_exponent(g.power1, log1, sum1, q->inv_p[1]);
+    real of_y = sel(g.x_larger, -log1, log1);
+    real ge[2] = {by_p1 + w * over * LN2, by_p2 + (share_y * wx - share_x * wy) * of_y * LN2};
+    real gsize[3] = {gx, gy, gz};
     for (int k = 0; k < 3; k++)
       parameters[k] = parameters[k] - sel(g.center, zero(), gsize[k] * q->inv_size[k]);
     for (int k = 0; k < 2; k++) /* p = 2/e */
@@ -370,11 +384,15 @@ FN vec3 cloud_vjp(const sdf_primitive *q, const elem *rows, vec3 x, real gphi, v
 
 /* ------------------------------------------------------------------------------- union and subtraction */
 
-FN sdf_value primitive_at(const sdf_view *s, const sdf_primitive *q, vec3 x) {
+/* Of all kinds but superquadrics. */
+FN sdf_value rows_at(const sdf_view *s, const sdf_primitive *q, vec3 x) {
   const elem *rows = (const elem *)s->rows + (int64_t)q->first * SDF_ROW;
-  if (q->kind == SDF_POLYHEDRON) return polyhedron_at(q, rows, x, K(s->tau), K(1 / s->tau));
-  if (q->kind == SDF_CLOUD) return cloud_value(q, rows, x);
-  sdf_value v = superquadric_at(q, elem_mat_tvec(q->rotation, sub(x, elem_vec(q->center))));
+  return q->kind == SDF_POLYHEDRON ? polyhedron_at(q, rows, x, K(s->tau), K(1 / s->tau))
+                                   : cloud_value(q, rows, x);
+}
+FN sdf_value primitive_at(const sdf_view *s, const sdf_primitive *q, vec3 x, real *kept) {
+  if (q->kind != SDF_SUPERQUADRIC) return rows_at(s, q, x);
+  sdf_value v = superquadric_at(q, elem_mat_tvec(q->rotation, sub(x, elem_vec(q->center))), kept);
   v.normal = elem_mat_vec(q->rotation, v.normal);
   return v;
 }
@@ -387,11 +405,13 @@ FN real superquadric_below(const sdf_primitive *q, vec3 x) {
   return sel(gt(square, zero()), square * inverse_root(square + ELEM_TINY), splat(-ELEM_HUGE));
 }
 
-/* What a reverse pass needs of a union: phi, the mean of normals, and which primitives weigh more than
- * nothing. */
-enum { SDF_TRACE = 4 };
+/* What a reverse pass needs: of a union phi, the mean of normals, and which primitives weigh more than
+ * nothing; of superquadrics what they kept. */
+enum { SDF_TRACE = 4, SDF_UNIONS = 2 * SDF_TRACE };
+#define SDF_TRACE_NUMBERS(primitives) (SDF_UNIONS + SDF_KEPT * (primitives))
 typedef struct sdf_trace {
-  real *values;  /* OWN [2][SDF_TRACE]: of what is united, of what is subtracted */
+  real
+      *values; /* OWN [2][SDF_TRACE]: of what is united, of what is subtracted; then [primitives][SDF_KEPT] */
   int32_t *list; /* OWN [2 + primitives]: how many, then which, of either */
 } sdf_trace;
 /* Room for one evaluation: phi, normal and a bound of phi for every primitive; whether it was looked at. */
@@ -408,14 +428,14 @@ typedef struct sdf_union {
 
 /* Evaluates a primitive where its distance may be below `most`: row = phi, ELEM_HUGE where not, and normal.
  * Its bound from below is in number 4 of the row. 0: nowhere. */
-FN int look_at(const sdf_view *s, const sdf_primitive *q, vec3 x, real most, real *row) {
+FN int look_at(const sdf_view *s, const sdf_primitive *q, vec3 x, real most, real *row, real *kept) {
   mask matters = lt(OWN(row, 4), most);
   if (!any(matters)) return 0;
   if (q->kind == SDF_SUPERQUADRIC) {
     matters = mask_and(matters, lt(superquadric_below(q, x), most));
     if (!any(matters)) return 0;
   }
-  sdf_value v = primitive_at(s, q, x);
+  sdf_value v = primitive_at(s, q, x, kept);
   OWN(row, 0) = sel(matters, v.phi, splat(ELEM_HUGE));
   OWN(row, 1) = v.normal.x;
   OWN(row, 2) = v.normal.y;
@@ -427,7 +447,9 @@ FN int look_at(const sdf_view *s, const sdf_primitive *q, vec3 x, real most, rea
  * same weights. list: [0] how many weigh something in some lane, then which. What seems nearest to the first
  * lane is looked at first, as its distance rules out the most; weights that are negligible are 0, so that no
  * lane's bits depend on that choice. */
-OUTLINE sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_scratch w, int32_t *list) {
+OUTLINE sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_scratch w, int32_t *list,
+                            real *values) {
+  real *kept = &OWN(values, SDF_UNIONS + SDF_KEPT * first);
   const sdf_primitive *all = (const sdf_primitive *)s->primitives + first;
   elem tau = K(s->tau), inv_tau = K(1 / s->tau), margin = tau * SDF_MARGIN;
   elem least = ELEM_HUGE;
@@ -435,7 +457,7 @@ OUTLINE sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_s
   real upper = splat(ELEM_HUGE), lowest = splat(ELEM_HUGE), sum = zero();
   int nearest = 0;
   if (num == 1) {
-    sdf_value v = primitive_at(s, all, x);
+    sdf_value v = primitive_at(s, all, x, kept);
     OWN(list, 0) = 1;
     OWN(list, 1) = first;
     u.phi = v.phi;
@@ -458,7 +480,7 @@ OUTLINE sdf_union sdf_unite(const sdf_view *s, int first, int num, vec3 x, sdf_s
     int i = turn < 0 ? nearest : turn;
     real *row = &OWN(w.rows, SDF_SCRATCH * i);
     if (turn == nearest) continue;
-    int seen = look_at(s, &all[i], x, upper + margin, row);
+    int seen = look_at(s, &all[i], x, upper + margin, row, &OWN(kept, SDF_KEPT * i));
     OWN(w.seen, i) = seen;
     if (seen) lowest = rmin(lowest, OWN(row, 0));
     upper = rmin(upper, lowest);
@@ -490,14 +512,15 @@ FN real weight_of(real phi, real own, elem inv_tau) {
 /* One primitive of a union, whose weight is w = exp((phi of the union - its phi)/tau): the cotangent of x
  * from those of the union's phi and mean of normals, gmean at right angles to that mean; dw_l = w_l (sum w_m
  * dphi_m - dphi_l)/tau. */
-FN vec3 member_vjp(const sdf_view *s, int index, vec3 x, real phi, real gphi, vec3 gmean, real *parameters) {
+FN vec3 member_vjp(const sdf_view *s, int index, vec3 x, const real *values, real phi, real gphi, vec3 gmean,
+                   real *parameters) {
   const sdf_primitive *q = (const sdf_primitive *)s->primitives + index;
   elem inv_tau = K(1 / s->tau);
   vec3 d = sub(x, elem_vec(q->center)), normal, gn, gx;
   real *own = parameters ? parameters + (int64_t)SDF_PARAMETERS * index : 0;
   if (q->kind == SDF_SUPERQUADRIC) {
     vec3 local = elem_mat_tvec(q->rotation, d), glocal = elem_mat_tvec(q->rotation, gmean);
-    superquadric gauge = superquadric_gauge(q, local, K(SDF_FLOOR_VJP), parameters != 0);
+    superquadric gauge = superquadric_again(q, local, &OWN(values, SDF_UNIONS + SDF_KEPT * index));
     sdf_value v = superquadric_value(q, &gauge);
     real w = weight_of(phi, v.phi, inv_tau), g = w * (gphi - dot(v.normal, glocal) * inv_tau);
     gx = elem_mat_vec(q->rotation, superquadric_vjp(q, local, gauge, g, scale(w, glocal), own ? own + 6 : 0));
@@ -506,7 +529,7 @@ FN vec3 member_vjp(const sdf_view *s, int index, vec3 x, real phi, real gphi, ve
   } else {
     const elem *rows = (const elem *)s->rows + (int64_t)q->first * SDF_ROW;
     real *bars = parameters ? parameters + (int64_t)SDF_PARAMETERS * s->num + (int64_t)SDF_ROW * q->first : 0;
-    sdf_value v = primitive_at(s, q, x);
+    sdf_value v = rows_at(s, q, x);
     real w = weight_of(phi, v.phi, inv_tau), g = w * (gphi - dot(v.normal, gmean) * inv_tau);
     gn = scale(w, gmean);
     gx = q->kind == SDF_POLYHEDRON ? polyhedron_vjp(q, rows, x, inv_tau, g, gn, bars)
@@ -520,11 +543,11 @@ FN vec3 member_vjp(const sdf_view *s, int index, vec3 x, real phi, real gphi, ve
   return gx;
 }
 /* parameters: [all primitives][SDF_PARAMETERS], then [all rows][SDF_ROW]; or NULL. */
-OUTLINE vec3 sdf_unite_vjp(const sdf_view *s, vec3 x, real phi, const int32_t *list, real gphi, vec3 gmean,
-                           real *parameters) {
+OUTLINE vec3 sdf_unite_vjp(const sdf_view *s, vec3 x, real phi, const int32_t *list, const real *values,
+                           real gphi, vec3 gmean, real *parameters) {
   vec3 gx = vec_zero();
   for (int k = 1; k <= OWN(list, 0); k++)
-    gx = add(gx, member_vjp(s, OWN(list, k), x, phi, gphi, gmean, parameters));
+    gx = add(gx, member_vjp(s, OWN(list, k), x, values, phi, gphi, gmean, parameters));
   return gx;
 }
 
@@ -544,14 +567,14 @@ FN sdf_union kept_union(sdf_trace trace, int which) {
 /* The union without what is subtracted: phi = tau ln(exp(a/tau) + exp(-b/tau)), a and b of either union;
  * normals likewise. */
 FN sdf_value sdf_at(const sdf_view *s, vec3 x, sdf_scratch w, sdf_trace trace) {
-  sdf_union a = sdf_unite(s, 0, s->plus, x, w, trace.list);
+  sdf_union a = sdf_unite(s, 0, s->plus, x, w, trace.list, trace.values);
   sdf_value v = {a.phi, vec_zero()};
   keep_union(trace, 0, a);
   if (s->num == s->plus) {
     v.normal = direction(a.mean);
     return v;
   }
-  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, w, &OWN(trace.list, s->plus + 1));
+  sdf_union b = sdf_unite(s, s->plus, s->num - s->plus, x, w, &OWN(trace.list, s->plus + 1), trace.values);
   keep_union(trace, 1, b);
   real over = (a.phi + b.phi) * K(1 / s->tau), weight = logistic(over);
   v.phi = rmax(a.phi, -b.phi) + logarithm(splat(1) + exponential(-rabs(over))) * K(s->tau);
@@ -563,17 +586,19 @@ FN vec3 sdf_vjp(const sdf_view *s, vec3 x, real gphi, vec3 gn, sdf_trace trace, 
   sdf_union a = kept_union(trace, 0);
   vec3 na = direction(a.mean);
   if (s->num == s->plus)
-    return sdf_unite_vjp(s, x, a.phi, trace.list, gphi, direction_vjp(a.mean, na, gn), parameters);
+    return sdf_unite_vjp(s, x, a.phi, trace.list, trace.values, gphi, direction_vjp(a.mean, na, gn),
+                         parameters);
   sdf_union b = kept_union(trace, 1);
   elem inv_tau = K(1 / s->tau);
   real weight = logistic((a.phi + b.phi) * inv_tau), rest = splat(1) - weight;
   vec3 nb = direction(b.mean), mean = axpy(weight, na, scale(-rest, nb));
   vec3 g = direction_vjp(mean, direction(mean), gn);
   real gweight = dot(g, add(na, nb)) * weight * rest * inv_tau;
-  vec3 gx = sdf_unite_vjp(s, x, a.phi, trace.list, gphi * weight + gweight,
+  vec3 gx = sdf_unite_vjp(s, x, a.phi, trace.list, trace.values, gphi * weight + gweight,
                           direction_vjp(a.mean, na, scale(weight, g)), parameters);
-  return add(gx, sdf_unite_vjp(s, x, b.phi, &OWN(trace.list, s->plus + 1), gweight - gphi * rest,
-                               direction_vjp(b.mean, nb, scale(-rest, g)), parameters));
+  return add(gx,
+             sdf_unite_vjp(s, x, b.phi, &OWN(trace.list, s->plus + 1), trace.values, gweight - gphi * rest,
+                           direction_vjp(b.mean, nb, scale(-rest, g)), parameters));
 }
 
 KERNEL void query_distance(distance_block *q) {
