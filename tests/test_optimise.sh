@@ -272,6 +272,12 @@ refuses "bad.json: key: 'nowhere': the scene has 0 keyframes, none of this name"
 python3 -c 'print("[" * 3000 + "]" * 3000)' >"$folder/deep.json"
 refuses "deep.json, line 1, column 2049: nested deeper than 2,048 levels" "$folder/deep.json"
 
+# where nothing can move, it says so
+edit stuck "['horizon']=del" "['variables'][0]={'qpos': 'box', 'entries': [0], 'start': 0.45}"
+"$abut" optimise "$folder/stuck.json" --gltf "$folder/out/stuck.glb" >"$folder/stdout" 2>"$folder/stderr"
+[ $? -eq 2 ] && grep -q "every environment's rollout froze from step 1 on" "$folder/stderr" && [ -z "$(ls -A "$folder/out")" ] && pass ||
+  fail "a start that overlaps: $(tail -n 1 "$folder/stderr") $(ls "$folder/out")"
+
 # interrupted after its first step, it keeps what it has reached; a signal that comes twice, to the process and to
 # its group, counts once
 edit long "['steps']=100000" "['iterations']=5"

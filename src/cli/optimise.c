@@ -18,7 +18,7 @@ typedef struct optimise_run {
   output_file out, gltf;
   double loss_first, loss_last;
   int success;
-  int cut;      /* interrupted where something was reached, which is kept */
+  int cut;      /* ended early where something was reached, which is kept */
   double start; /* s */
 } optimise_run;
 
@@ -91,6 +91,11 @@ static int stop(void *user, double fraction) {
   return progress_interrupted();
 }
 
+static int all_frozen(const optimise_run *in, int64_t frame) {
+  return cli_error("%s: every environment's rollout froze from step %lld on: `abut rollout %s` says how",
+                   in->task.file, (long long)frame + 1, in->task.scene);
+}
+
 static int iterate(optimise_run *out, int64_t frame, abut_optimiser_report *report) {
   if (abut_optimiser_step(out->optimiser, report, stop, NULL) != ABUT_OK)
     return progress_interrupted() ? cli_error("interrupted") : cli_library_error();
@@ -115,6 +120,7 @@ static int run_whole(optimise_run *out) {
   abut_optimiser_view view = abut_optimiser_get(out->optimiser);
   out->history.best = view.best_env;
   out->loss_last = view.best_loss[view.best_env];
+  if (isinf(out->loss_last)) return all_frozen(out, 0);
   return history_replay(&out->history, out->optimiser, out->task.steps, out->cut ? NULL : stop, NULL);
 }
 
@@ -152,7 +158,7 @@ static int run_horizon(optimise_run *out, int64_t frame, int64_t n) {
           (long long)(frame + n), (long long)out->task.steps, out->loss_last, first, report.loss_mean,
           report.gradient_norm, (long long)report.failed_envs);
   out->success = out->loss_last == 0;
-  return CLI_OK;
+  return isinf(out->loss_last) ? all_frozen(out, frame) : CLI_OK;
 }
 
 static int run_receding(optimise_run *out) {
@@ -160,7 +166,7 @@ static int run_receding(optimise_run *out) {
   for (int64_t frame = 0, n; frame < steps && !out->success; frame += n) {
     n = out->task.apply < steps - frame ? out->task.apply : steps - frame;
     int code = run_horizon(out, frame, n);
-    out->cut = code != CLI_OK && progress_interrupted() && frame > 0;
+    out->cut = code != CLI_OK && frame > 0 && (progress_interrupted() || isinf(out->loss_last));
     if (out->cut) break;
     if (code != CLI_OK) return code;
     if (frame == 0) out->loss_first = nearest_at_start(&out->history);
@@ -239,6 +245,6 @@ int cli_optimise(const cli_options *options) {
   int success = run.success, cut = run.cut;
   code = close_run(&run, code);
   if (code == CLI_OK) code = cli_flush();
-  if (code == CLI_OK && cut) return CLI_BAD_INPUT; /* iterate has said why */
+  if (code == CLI_OK && cut) return CLI_BAD_INPUT; /* somebody has said why */
   return code == CLI_OK && options->require_success && !success ? CLI_CHECK_FAILED : code;
 }
