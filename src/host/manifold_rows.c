@@ -46,11 +46,17 @@ static void widen(const abut_kernels *k, const void *from, int64_t n, double *to
   else
     for (int64_t i = 0; i < n; i++) to[i] = ((const float *)from)[i];
 }
-static void narrow(const abut_kernels *k, const double *from, int64_t n, void *to) {
-  if (k->elem_size == 8)
-    memcpy(to, from, (size_t)n * sizeof *from);
-  else
-    for (int64_t i = 0; i < n; i++) ((float *)to)[i] = (float)from[i];
+/* To the kernels' real type; whether all numbers are finite, of which kernels leave out what is 0 by
+ * comparisons that NaN would pass unseen. n is a multiple of eight, the sums that make vectors. */
+static int narrow(const abut_kernels *k, const double *restrict from, int64_t n, void *restrict to) {
+  double nothing[8] = {0};
+  int finite = 1;
+  if (k->elem_size == 8) memcpy(to, from, (size_t)n * sizeof *from);
+  for (int64_t i = 0; i < n; i += 8)
+    for (int l = 0; l < 8; l++) nothing[l] += 0 * from[i + l];
+  for (int64_t i = 0; k->elem_size == 4 && i < n; i++) ((float *)to)[i] = (float)from[i];
+  for (int l = 0; l < 8; l++) finite &= nothing[l] == 0;
+  return finite;
 }
 
 /* n vectors, field by field [3][stride], turned by r and scaled, with an origin added, to rows; and back. The
@@ -95,29 +101,31 @@ void manifold_write_contacts(const manifold_run *a, const manifold_runner *r, in
     from += MANIFOLD_CONTACT * s;
   }
 }
-/* The other way for their cotangents; what lies between groups stays 0. */
+/* Rows of fields that nobody gave, and the padding of those that somebody did. */
+static void clear_fields(double *to, int fields, int64_t first, int64_t stride) {
+  for (int f = 0; f < fields; f++) memset(to + f * stride + first, 0, (size_t)(stride - first) * sizeof *to);
+}
+/* The other way for their cotangents; what lies between groups is 0. */
 void manifold_read_bar(manifold_run *a, const manifold_runner *r, int64_t pose) {
   const abut_contacts *from = a->bar;
   const double unit = a->m->unit;
   double *to = r->wide;
   int64_t row = pose * a->m->contacts;
-  memset(to, 0, (size_t)a->m->padded * MANIFOLD_CONTACT * sizeof *to);
   for (int g = 0; g < MANIFOLD_GROUPS; g++) {
     int64_t n = a->m->group[g], s = manifold_pad((int32_t)n);
     if (from->point) fields_of_rows(r->frame, unit, from->point + 3 * row, n, s, to);
     for (int64_t i = 0; from->distance && i < n; i++) to[3 * s + i] = unit * from->distance[row + i];
     if (from->normal) fields_of_rows(r->frame, 1, from->normal + 3 * row, n, s, to + 4 * s);
     if (from->activity && n > 0) memcpy(to + 7 * s, from->activity + row, (size_t)n * sizeof *to);
+    clear_fields(to, 3, from->point ? n : 0, s);
+    clear_fields(to + 3 * s, 1, from->distance ? n : 0, s);
+    clear_fields(to + 4 * s, 3, from->normal ? n : 0, s);
+    clear_fields(to + 7 * s, 1, from->activity ? n : 0, s);
     row += n;
     to += MANIFOLD_CONTACT * s;
   }
-  /* kernels leave out what is 0 by comparisons, which NaN would pass unseen; eight sums, for vectors */
-  double nothing[MANIFOLD_CONTACT] = {0};
-  for (int64_t i = 0; i < a->m->padded * MANIFOLD_CONTACT; i += MANIFOLD_CONTACT)
-    for (int k = 0; k < MANIFOLD_CONTACT; k++) nothing[k] += 0 * r->wide[i + k];
-  for (int k = 0; k < MANIFOLD_CONTACT; k++)
-    if (nothing[k] != 0) atomic_store(&a->unfit, pose + 1);
-  narrow(a->m->kernels, r->wide, a->m->padded * MANIFOLD_CONTACT, r->bar);
+  if (!narrow(a->m->kernels, r->wide, a->m->padded * MANIFOLD_CONTACT, r->bar))
+    atomic_store(&a->unfit, pose + 1);
 }
 
 /* Cotangents of both poses from those of the relative one (frame 0, kernels' unit) and of the results as a
