@@ -431,6 +431,8 @@ print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0
   refuses "absent.npy" $cubes --poses "$folder/absent.npy"
   cp "$folder/touching.npy" "$folder/poses.h5"
   refuses "would overwrite $folder/poses.h5, which is read" $cubes --poses "$folder/poses.h5" --out "$folder/poses.h5"
+  "$abut" $cubes --poses "$folder/touching.npy" --device cuda >/dev/null 2>"$folder/stderr" ||
+    refuses "CUDA" $cubes --poses "$folder/touching.npy" --device cuda
   refuses "--derivatives: not on a GPU" $cubes --poses "$folder/touching.npy" --device cuda --derivatives --out "$out/a.h5"
   cubes="$cubes --poses $folder/touching.npy"
   refuses "$stack: it has no smooth surface; \`abut fit\` makes" manifold "$folder/cube.abut" $stack --poses "$folder/touching.npy"

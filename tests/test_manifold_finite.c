@@ -82,7 +82,7 @@ TEST(softness_has_a_limit) {
       o.edges[0] = o.edges[1] = 5;
       double *const lengths[] = {&o.tau_pen, &o.tau_near, &o.tau_select, &o.tau_union};
       for (int i = 0; i < 4; i++) *lengths[i] = 4e-9; /* the unit is 4 */
-      o.eps_normal = 1.6e-17;
+      o.eps_normal = 1.61e-17;
       o.cutoff = 1e-30;
       CHECK(finite_at(&s, &o, (double[3]){0, 0, 0}) && finite_at(&s, &o, (double[3]){2, 0, 0}));
       for (int i = 0; i < 6; i++) {
@@ -121,6 +121,15 @@ TEST(clouds_of_tiny_sigmas_are_finite) {
     CHECK_STATUS(abut_query_distance(&s, 1, x, &phi, NULL, NULL, dtype), ABUT_OK);
     CHECK_NEAR(phi, -0.1, 1e-6);
     abut_manifold *m = NULL;
+    double poses[14];
+    abut_contacts c = {.distance = &phi};
+    memcpy(poses, at_rest, sizeof poses);
+    poses[7] = x[0] = 2 * far;
+    CHECK_STATUS(abut_query_distance(&s, 1, x, &phi, NULL, NULL, dtype), ABUT_ERROR_ARGUMENT);
+    CHECK_STATUS(abut_manifold_create(&s, &s, &o, &m), ABUT_OK);
+    CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &c), ABUT_ERROR_ARGUMENT);
+    CHECK(strstr(abut_error_message(), "must lie within"));
+    abut_manifold_destroy(m);
     points[6] = 0.2 * least;
     CHECK_STATUS(abut_manifold_create(&s, &s, &o, &m), ABUT_ERROR_ARGUMENT);
     CHECK(strstr(abut_error_message(), "sigma"));

@@ -54,8 +54,10 @@ typedef struct abut_manifold_options {
   double tau_union;         /* m; 0: the surfaces' own */
   double eps_normal;        /* of nbar = delta/sqrt(delta^2 + eps) (m^2); 0: (1e-4 unit)^2 */
   double tau_sign, tau_clash;
-  double tau_pen, tau_near, tau_select; /* m; 0: 0.005, 0.01, 0.005 times the larger surface's diagonal */
-  double cutoff;   /* pairs of edges whose activity cannot exceed this are not looked at: theirs is 0 */
+  double tau_pen, tau_near, tau_select; /* m; 0: 0.005, 0.01, 0.005 times the larger surface's diagonal.
+                                           These, tau_union and the root of eps_normal: at least 1e-9 of it */
+  double cutoff;   /* pairs of edges whose activity cannot exceed this are not looked at: theirs is 0. From
+                      1e-30; 0: all are */
   int32_t dtype;   /* ABUT_F32 or ABUT_F64: of the arithmetic */
   int32_t threads; /* 0: all cores. Results do not depend on it */
   int32_t device; /* ABUT_DEVICE_*; auto: the CPU. With cuda poses, cotangents and results stay in host memory

@@ -93,7 +93,7 @@ static abut_status fit_armadillo(const char *path, abut_surface **surface) {
   return status;
 }
 
-int bench_armadillo(progress *bar, abut_surface **surface) {
+static int make_surface(progress *bar, abut_surface **surface) {
   const char *models = getenv("ABUT_MODELS");
   char path[4096];
   abut_status status = ABUT_ERROR_UNSUPPORTED;
@@ -115,7 +115,7 @@ int bench_armadillo(progress *bar, abut_surface **surface) {
 
 /* ---------------------------------------------------------------------------------------------- poses */
 
-void bench_armadillo_poses(const abut_surface *surface, double *poses) {
+static void make_poses(const abut_surface *surface, double *poses) {
   const double diagonal = surface_diagonal(surface);
   for (int p = 0; p < ARMADILLO_POSES; p++) {
     double *first = poses + 14 * p, *second = first + 7, square = 0;
@@ -126,6 +126,25 @@ void bench_armadillo_poses(const abut_surface *surface, double *poses) {
     for (int k = 3; k < 7; k++) square += second[k] * second[k];
     for (int k = 3; k < 7; k++) second[k] /= sqrt(square);
   }
+}
+
+int bench_armadillo_open(progress *bar, armadillo_pair *pair) {
+  *pair = (armadillo_pair){.poses = malloc(14 * ARMADILLO_POSES * sizeof *pair->poses)};
+  int code =
+      pair->poses ? make_surface(bar, &pair->surface) : cli_error("no memory for %d poses", ARMADILLO_POSES);
+  if (code == CLI_OK) make_poses(pair->surface, pair->poses);
+  return code;
+}
+void bench_armadillo_close(armadillo_pair *pair) {
+  free(pair->poses);
+  abut_surface_destroy(pair->surface);
+}
+
+abut_manifold_options bench_armadillo_options(armadillo_variant variant) {
+  abut_manifold_options o = abut_default_manifold_options();
+  o.edges[0] = o.edges[1] = variant == ARMADILLO_WHOLE ? ARMADILLO_EDGES : 0;
+  if (variant == ARMADILLO_ONE_SIDE) o.vertices[1] = 0;
+  return o;
 }
 
 double *bench_armadillo_points(const abut_surface *s, const double *poses, int64_t places, int64_t n) {

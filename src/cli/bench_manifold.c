@@ -114,23 +114,22 @@ static int run_pair_lines(bench *in, const abut_surface *surface, const double *
                                   "manifold.armadillo.active",
                                   "manifold.ne_speedup",
                                   "manifold.nes_speedup"};
-  pair_cost whole, without, one_side;
+  pair_cost cost[ARMADILLO_VARIANTS];
+  int code = CLI_OK;
   if (!bench_any_wanted(in, names, LINES)) return CLI_OK;
-  abut_manifold_options o = abut_default_manifold_options();
-  o.threads = 1;
-  o.edges[0] = o.edges[1] = ARMADILLO_EDGES;
-  int code = time_pairs(surface, &o, poses, &whole);
-  o.edges[0] = o.edges[1] = 0;
-  if (code == CLI_OK) code = time_pairs(surface, &o, poses, &without);
-  o.vertices[1] = 0;
-  if (code == CLI_OK) code = time_pairs(surface, &o, poses, &one_side);
+  for (int i = 0; code == CLI_OK && i < ARMADILLO_VARIANTS; i++) {
+    abut_manifold_options o = bench_armadillo_options((armadillo_variant)i);
+    o.threads = 1;
+    code = time_pairs(surface, &o, poses, &cost[i]);
+  }
   if (code != CLI_OK) return code;
+  const pair_cost whole = cost[ARMADILLO_WHOLE];
   bench_line_if_wanted(in, names[WHOLE], 1e6 * whole.forward / POSES, "us");
   bench_line_if_wanted(in, names[GRADIENT], (whole.gradient - whole.forward) / whole.forward, "1");
   bench_line_if_wanted(in, names[JACOBIAN], (whole.jacobian - whole.forward) / whole.forward, "1");
   bench_line_if_wanted(in, names[ACTIVE], whole.active, "1");
-  bench_line_if_wanted(in, names[NO_EDGES], whole.forward / without.forward, "1");
-  bench_line_if_wanted(in, names[ONE_SIDE], whole.forward / one_side.forward, "1");
+  bench_line_if_wanted(in, names[NO_EDGES], whole.forward / cost[ARMADILLO_NO_EDGES].forward, "1");
+  bench_line_if_wanted(in, names[ONE_SIDE], whole.forward / cost[ARMADILLO_ONE_SIDE].forward, "1");
   return CLI_OK;
 }
 
@@ -146,16 +145,10 @@ int bench_manifold_lines(bench *in) {
   if (bench_wanted(in, "manifold.ee.f32"))
     bench_line(in, "manifold.ee.f32", abut_bench_edges(ABUT_F32), "ns");
   if (!bench_any_wanted(in, names, (int)(sizeof names / sizeof *names))) return CLI_OK;
-  abut_surface *surface = NULL;
-  int code = bench_armadillo(&in->bar, &surface);
-  double *poses = malloc(14 * POSES * sizeof *poses);
-  if (code == CLI_OK && !poses) code = cli_error("no memory for %d poses", POSES);
-  if (code == CLI_OK) {
-    bench_armadillo_poses(surface, poses);
-    code = run_distance_lines(in, surface, poses);
-    if (code == CLI_OK) code = run_pair_lines(in, surface, poses);
-  }
-  free(poses);
-  abut_surface_destroy(surface);
+  armadillo_pair pair;
+  int code = bench_armadillo_open(&in->bar, &pair);
+  if (code == CLI_OK) code = run_distance_lines(in, pair.surface, pair.poses);
+  if (code == CLI_OK) code = run_pair_lines(in, pair.surface, pair.poses);
+  bench_armadillo_close(&pair);
   return code;
 }

@@ -87,22 +87,21 @@ static int run_pieces(bench *in, const char *dtype, const abut_surface *s, const
   return code;
 }
 static int run_pairs(bench *in, const char *dtype, const abut_surface *s, const double *poses) {
-  gpu_cost whole, without, one_side;
-  abut_manifold_options o = abut_default_manifold_options();
-  o.dtype = in->options->dtype;
-  o.device = ABUT_DEVICE_CUDA;
-  o.edges[0] = o.edges[1] = ARMADILLO_EDGES;
-  int code = time_pairs(s, &o, poses, &whole);
-  o.edges[0] = o.edges[1] = 0;
-  if (code == CLI_OK) code = time_pairs(s, &o, poses, &without);
-  o.vertices[1] = 0;
-  if (code == CLI_OK) code = time_pairs(s, &o, poses, &one_side);
+  gpu_cost cost[ARMADILLO_VARIANTS];
+  int code = CLI_OK;
+  for (int i = 0; code == CLI_OK && i < ARMADILLO_VARIANTS; i++) {
+    abut_manifold_options o = bench_armadillo_options((armadillo_variant)i);
+    o.dtype = in->options->dtype;
+    o.device = ABUT_DEVICE_CUDA;
+    code = time_pairs(s, &o, poses, &cost[i]);
+  }
   if (code != CLI_OK) return code;
+  const gpu_cost whole = cost[ARMADILLO_WHOLE];
   headline(in, dtype, "armadillo", 1e6 * whole.contacts / POSES, "us");
   headline(in, dtype, "armadillo_call", 1e6 * whole.call / POSES, "us");
   headline(in, NULL, "gradient_over_forward", (whole.gradient - whole.contacts) / whole.contacts, "1");
-  headline(in, NULL, "ne_speedup", whole.contacts / without.contacts, "1");
-  headline(in, NULL, "nes_speedup", whole.contacts / one_side.contacts, "1");
+  headline(in, NULL, "ne_speedup", whole.contacts / cost[ARMADILLO_NO_EDGES].contacts, "1");
+  headline(in, NULL, "nes_speedup", whole.contacts / cost[ARMADILLO_ONE_SIDE].contacts, "1");
   kernel_line(in, dtype, "contacts", 1e6 * whole.contacts);
   kernel_line(in, dtype, "gradient", 1e6 * whole.gradient);
   return CLI_OK;
@@ -120,16 +119,10 @@ int bench_manifold_gpu_lines(bench *in) {
   for (int i = 0; i < 5; i++) snprintf(names[count++], NAME_SIZE, "manifold.%s.%s.cuda", whats[i], dtype);
   for (int i = 0; i < 3; i++) snprintf(names[count++], NAME_SIZE, "manifold.%s.cuda", ratios[i]);
   if (!bench_any_wanted(in, names, count)) return CLI_OK;
-  abut_surface *surface = NULL;
-  int code = bench_armadillo(&in->bar, &surface);
-  double *poses = malloc(14 * POSES * sizeof *poses);
-  if (code == CLI_OK && !poses) code = cli_error("no memory for %d poses", POSES);
-  if (code == CLI_OK) {
-    bench_armadillo_poses(surface, poses);
-    code = run_pieces(in, dtype, surface, poses);
-    if (code == CLI_OK) code = run_pairs(in, dtype, surface, poses);
-  }
-  free(poses);
-  abut_surface_destroy(surface);
+  armadillo_pair pair;
+  int code = bench_armadillo_open(&in->bar, &pair);
+  if (code == CLI_OK) code = run_pieces(in, dtype, pair.surface, pair.poses);
+  if (code == CLI_OK) code = run_pairs(in, dtype, pair.surface, pair.poses);
+  bench_armadillo_close(&pair);
   return code;
 }

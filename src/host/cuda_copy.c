@@ -118,9 +118,10 @@ abut_status cuda_stage(cuda_device *c, const caller_array *arrays, int count) {
   size_t bytes = 0;
   for (int i = 0; i < count; i++) bytes += staged(&arrays[i]) ? round_up(tensor_bytes(arrays[i].x)) : 0;
   if (bytes > c->staging_bytes) {
-    if (c->staging) CK(cudaFree(c->staging));
+    char *old = c->staging; /* gone even where this fails */
     c->staging = NULL;
     c->staging_bytes = 0;
+    if (old) CK(cudaFree(old));
     CK(cudaMalloc((void **)&c->staging, bytes));
     c->staging_bytes = bytes;
   }

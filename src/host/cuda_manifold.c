@@ -318,9 +318,10 @@ static abut_status make_room(manifold_run *a, int64_t *poses) {
   *poses = a->count < fit ? a->count : fit;
   const size_t bytes = lay_out(a, *poses).bytes;
   if (bytes <= g->part_bytes) return ABUT_OK;
-  if (g->part) CK(cudaFree(g->part));
+  char *old = g->part; /* gone even where this fails */
   g->part = NULL;
   g->part_bytes = 0;
+  if (old) CK(cudaFree(old));
   free(g->host);
   g->host = malloc(bytes);
   if (!g->host) return abut_fail(ABUT_ERROR_MEMORY, "manifold: no memory for %zu bytes", bytes);

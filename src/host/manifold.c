@@ -77,20 +77,18 @@ static void settle(abut_manifold *m, const abut_surface *const surface[2]) {
 /* Quotients by softnesses must not overflow in single precision. */
 static abut_status check_softness(const abut_manifold *m) {
   const abut_manifold_options *o = &m->options;
+  const double length = 1e-9 * m->unit;
   const struct {
     const char *name;
-    double value, unit;
+    double value, least;
     int none; /* 0 stands for something else */
-  } all[] = {{"tau_pen", o->tau_pen, m->unit, 0},       {"tau_near", o->tau_near, m->unit, 0},
-             {"tau_select", o->tau_select, m->unit, 0}, {"tau_union", o->tau_union, m->unit, 1},
-             {"cutoff", o->cutoff, 1e-21, 1},           {"eps_normal", sqrt(o->eps_normal), m->unit, 0}};
+  } all[] = {{"tau_pen", o->tau_pen, length, 0},       {"tau_near", o->tau_near, length, 0},
+             {"tau_select", o->tau_select, length, 0}, {"tau_union", o->tau_union, length, 1},
+             {"cutoff", o->cutoff, 1e-30, 1},          {"eps_normal", o->eps_normal, length * length, 0}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (!(all[i].value >= 1e-9 * all[i].unit) && !(all[i].none && all[i].value == 0)) {
-      const int squared = i + 1 == sizeof all / sizeof *all;
+    if (!(all[i].value >= all[i].least) && !(all[i].none && all[i].value == 0))
       return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: %s is %g, must be at least %g for these surfaces",
-                       all[i].name, squared ? o->eps_normal : all[i].value,
-                       squared ? pow(1e-9 * m->unit, 2) : 1e-9 * all[i].unit);
-    }
+                       all[i].name, all[i].value, all[i].least);
   return ABUT_OK;
 }
 

@@ -13,6 +13,7 @@
 #define LANE_STRIDE 32
 #endif
 #include <math.h>
+#include "global.h"
 #include "kernels.inl"
 #include "roof.inl"
 
@@ -20,26 +21,14 @@
 #define NAME_(name, bits, team) NAME__(name, bits, team)
 #define NAME(name) NAME_(name, ABUT_REAL, ABUT_TEAM)
 
-#ifdef ABUT_TWIN
-#include "twin.h"
-#define LINKAGE
-#define GLOBAL(name) static void NAME(name)
-#else
-#define LINKAGE extern "C"
-#define GLOBAL(name) static __global__ void __launch_bounds__(64, 4) NAME(name)
-#endif
-
-/* The environment of this thread. */
-#define ENVIRONMENT ((int)(((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / ABUT_TEAM))
-
 #define STAGE(name)                                                                                          \
   GLOBAL(stage_##name)(const step_params *k, lane_group *g, program_io *io, int num) {                       \
-    int e = ENVIRONMENT;                                                                                     \
+    int e = TEAM_NUMBER;                                                                                     \
     if (e < num && g[e].live) stage_##name(k, g + e, io);                                                    \
   }
 #define DECIDE(name)                                                                                         \
   GLOBAL(stage_##name)(const step_params *k, lane_group *g, program_io *io, int num) {                       \
-    int e = ENVIRONMENT;                                                                                     \
+    int e = TEAM_NUMBER;                                                                                     \
     if (e < num) stage_##name(k, g + e, io);                                                                 \
   }
 #include "stages.def"

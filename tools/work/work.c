@@ -70,12 +70,11 @@ static void print_manifold(const cli_options *o, const char *kernel, const tally
 
 static int count_pairs(const cli_options *o, const abut_kernels *k, const abut_surface *s,
                        const double *poses) {
-  abut_manifold_options options = abut_default_manifold_options();
+  abut_manifold_options options = bench_armadillo_options(ARMADILLO_WHOLE);
   abut_manifold *m = NULL;
   abut_manifold_counts n;
   options.dtype = o->dtype;
   options.threads = 1;
-  options.edges[0] = options.edges[1] = ARMADILLO_EDGES;
   if (manifold_create_with(s, s, &options, k, &m) != ABUT_OK) return cli_library_error();
   abut_manifold_size(m, &n);
   double *ones = malloc((size_t)(8 * PAIRS * n.contacts) * sizeof *ones), bars[12 * PAIRS];
@@ -141,7 +140,7 @@ static void count_edges(const cli_options *o, const abut_kernels *k) {
 static int count_manifolds(const cli_options *o, progress *bar) {
   static const char *const kernels[] = {"ee", "vs18", "vs18_skip", "contacts", "gradient"};
   const abut_kernels *k = o->dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
-  abut_surface *surface = NULL;
+  armadillo_pair pair;
   char name[NAME_SIZE];
   int wanted = 0;
   for (int i = 0; i < 5; i++) {
@@ -149,18 +148,12 @@ static int count_manifolds(const cli_options *o, progress *bar) {
     wanted |= fnmatch(o->filter, name, 0) == 0;
   }
   if (!wanted) return CLI_OK;
-  int code = bench_armadillo(bar, &surface);
-  double *poses = malloc(14 * ARMADILLO_POSES * sizeof *poses);
-  if (code == CLI_OK && !poses) code = cli_error("out of memory");
-  if (code == CLI_OK) {
-    bench_armadillo_poses(surface, poses);
-    count_edges(o, k);
-    code = count_distances(o, k, surface, poses, 0);
-  }
-  if (code == CLI_OK) code = count_distances(o, k, surface, poses, 1);
-  if (code == CLI_OK) code = count_pairs(o, k, surface, poses);
-  free(poses);
-  abut_surface_destroy(surface);
+  int code = bench_armadillo_open(bar, &pair);
+  if (code == CLI_OK) count_edges(o, k);
+  if (code == CLI_OK) code = count_distances(o, k, pair.surface, pair.poses, 0);
+  if (code == CLI_OK) code = count_distances(o, k, pair.surface, pair.poses, 1);
+  if (code == CLI_OK) code = count_pairs(o, k, pair.surface, pair.poses);
+  bench_armadillo_close(&pair);
   return code;
 }
 
