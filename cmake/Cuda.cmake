@@ -3,7 +3,7 @@
 # where there is none. Sets cuda_objects; defines ABUT_HAVE_CUDA for the library's host code.
 
 file(GLOB cuda_source CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/kernels/cuda.cu)
-set(manifold_source ${PROJECT_SOURCE_DIR}/src/kernels/manifold.cu)
+set(manifold_source ${PROJECT_SOURCE_DIR}/src/kernels/items/manifold.cu)
 set(ABUT_CUDA_ARCHITECTURES 80 90 100 120 CACHE STRING "GPU architectures; the first one also as PTX")
 set(cuda_flags -std=c++17 -O3 -Xptxas -warn-spills -Xptxas -v
                -Xcompiler -fPIC,-fno-threadsafe-statics,-fno-exceptions

@@ -2,7 +2,7 @@
  * compare kernels: instruction sets, teams, GPUs. */
 #ifndef ABUT_TEST_BLENDED_H
 #define ABUT_TEST_BLENDED_H
-#include "manifold.h"
+#include "host/items/manifold_parts.h"
 #include "test.h"
 #include <math.h>
 #include <string.h>

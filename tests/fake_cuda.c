@@ -2,7 +2,7 @@
  * one.
  */
 #include "fake_cuda.h"
-#include "cuda_memory.h"
+#include "host/cuda/cuda_memory.h"
 #include "team_run.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* lanes.c: the functions below the stages, in every lane of one instance (ABUT_ISA, ABUT_REAL, ABUT_LANES),
  * against libm, brute force and identities. Built once per instance as test_lanes_<isa>_f<bits>. */
-#include "lane.h"
-#include "vector.h"
-#include "special.h"
-#include "table.h"
-#include "plane.inl"
-#include "closest.inl"
-#include "rigid.inl"
+#include "kernels/lane/lane.h"
+#include "kernels/lane/vector.h"
+#include "kernels/lane/special.h"
+#include "kernels/table.h"
+#include "kernels/shape/plane.inl"
+#include "kernels/shape/closest.inl"
+#include "kernels/tree/rigid.inl"
 #include "test.h"
 #include <float.h>
 #include <string.h>

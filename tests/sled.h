@@ -1,7 +1,7 @@
 /* sled.h: what tests of the optimiser share: a scene, a problem with every kind of variable. */
 #ifndef ABUT_TEST_SLED_H
 #define ABUT_TEST_SLED_H
-#include "optimiser.h"
+#include "host/optimise/optimiser.h"
 #include "scene.h"
 
 enum { BALL = 1, SLED, BOX };

@@ -2,8 +2,8 @@
 #define ABUT_LANES 1
 #define ABUT_TEAM 32
 #include <math.h>
-#include "kernels.inl"
-#include "manifold.inl"
+#include "kernels/kernels.inl"
+#include "kernels/items/manifold.inl"
 #include "team_run.h"
 
 typedef struct stage_call {
@@ -41,7 +41,7 @@ static void run_contacts_vjp(const manifold_params *p, manifold_job *job) {
     team_run(call, &c);                                                                                      \
   }
 #define DECIDE(name) STAGE(name)
-#include "stages.def"
+#include "kernels/method/stages.def"
 
 #define NAME_(bits) team_kernels_f##bits
 #define NAME(bits) NAME_(bits)
@@ -53,7 +53,7 @@ const abut_kernels NAME(ABUT_REAL) = {
     {
 #define STAGE(name) run_##name,
 #define DECIDE(name) run_##name,
-#include "stages.def"
+#include "kernels/method/stages.def"
     },
     query_plane,
     NULL, /* these run on one thread */

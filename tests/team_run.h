@@ -1,5 +1,5 @@
 /* team_run.h: 32 threads or fibres that play the threads of a GPU's warp, for kernels compiled with
- * ABUT_TEAM 32 (src/kernels/team.h). */
+ * ABUT_TEAM 32 (src/kernels/lane/team.h). */
 #ifndef ABUT_TEST_TEAM_RUN_H
 #define ABUT_TEST_TEAM_RUN_H
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* test_adam.c: Adam's steps against its closed form and values worked out by hand. */
-#include "adam.h"
+#include "host/optimise/adam.h"
 #include "test.h"
 
 /* Under a constant gradient both corrected means are that gradient and its square: every step is the rate. */

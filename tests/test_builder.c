@@ -1,6 +1,6 @@
 /* test_builder.c: describing a scene, what compiling makes of it, and what is refused. */
-#include "host/builder.h"
-#include "host/model.h"
+#include "host/model/builder.h"
+#include "host/model/model.h"
 #include "test.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* test_cuda.c: the CUDA backend without a GPU: a fake runtime runs the CPU twins of its launches, checks
  * their geometry, replays its graphs and fails each of its calls in turn. */
-#include "backend.h"
-#include "cuda_memory.h"
+#include "host/batch/backend.h"
+#include "host/cuda/cuda_memory.h"
 #include "fake_cuda.h"
 #include "outcome.h"
-#include "profile.h"
+#include "host/cuda/profile.h"
 #include "team_run.h"
 #include <stdio.h>
 #include <string.h>

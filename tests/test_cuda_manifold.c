@@ -1,7 +1,7 @@
 /* test_cuda_manifold.c: contact manifolds on a GPU that is none: a fake runtime runs the CPU twins of the
  * kernels by teams of 32, and fails each of its calls in turn. That they are the CPU's: test_device.c. */
 #include "blended.h"
-#include "cuda_manifold.h"
+#include "host/items/manifold_cuda.h"
 #include "fake_cuda.h"
 #include "team_run.h"
 #include <stdio.h>

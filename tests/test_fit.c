@@ -1,14 +1,14 @@
 /* test_fit.c: surfaces: signed distances and their slopes, contact meshes, fits of clean, broken and empty
  * meshes, surfaces in .abut files. */
 #include "abut/surface.h"
-#include "host/geometry.h"
-#include "host/import_mesh.h"
-#include "host/model.h"
-#include "host/model_file.h"
-#include "host/primitive.h"
-#include "host/shape_hull.h"
-#include "host/surface_mesh.h"
-#include "host/surface_repair.h"
+#include "host/base/geometry.h"
+#include "host/shape/mesh_file.h"
+#include "host/model/model.h"
+#include "host/model/model_file.h"
+#include "host/surface/primitive.h"
+#include "host/shape/hull.h"
+#include "host/surface/contact_mesh.h"
+#include "host/surface/mesh_repair.h"
 #include "test.h"
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_golden.c: the strict build computes the same bits with every instance of the kernels and every
  * compiler: hashes of states and gradients, committed. After a change that is meant to change results, run
  * build-strict/tests/test_golden: a failure prints the line to put in its place. */
-#include "batch.h"
+#include "host/batch/batch.h"
 #include "rollout.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* test_gradient.c: cotangents of whole scenes against differences, and what the reverse pass promises its
  * caller. */
-#include "batch.h"
+#include "host/batch/batch.h"
 #include "gradient.h"
 #include "test.h"
 

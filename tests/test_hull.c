@@ -1,8 +1,8 @@
 /* test_hull.c: convex hulls against their definition, and the shapes that geoms become. */
-#include "host/geometry.h"
-#include "host/moment.h"
-#include "host/shape_geom.h"
-#include "host/shape_hull.h"
+#include "host/base/geometry.h"
+#include "host/shape/moment.h"
+#include "host/shape/geom.h"
+#include "host/shape/hull.h"
 #include "test.h"
 #include <string.h>
 

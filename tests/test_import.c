@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 #ifdef ABUT_HAVE_MUJOCO
-#include "host/import.h"
-#include "host/model.h"
+#include "host/import/import.h"
+#include "host/model/model.h"
 #include <limits.h>
 #include <mujoco/mujoco.h>
 #include <pthread.h>

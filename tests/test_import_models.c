@@ -3,9 +3,9 @@
  * variable ABUT_MODELS). */
 #include "test.h"
 #ifdef ABUT_HAVE_MUJOCO
-#include "host/file.h"
-#include "host/import.h"
-#include "host/model.h"
+#include "host/base/file.h"
+#include "host/import/import.h"
+#include "host/model/model.h"
 #include <dirent.h>
 #include <limits.h>
 #include <mujoco/mujoco.h>

@@ -1,6 +1,6 @@
 /* test_instances.c: every instance of the kernels that this processor runs computes the same rollouts and
  * contact manifolds. */
-#include "batch.h"
+#include "host/batch/batch.h"
 #include "blended.h"
 #include "rollout.h"
 #include <math.h>

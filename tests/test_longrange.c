@@ -1,7 +1,7 @@
 /* test_longrange.c: the long-range potential of two meshes: its definition by brute force, its derivatives by
  * differences, and the properties that a contact model must have (000, section 3.2). */
 #include "bumpy.h"
-#include "host/shape_tree.h"
+#include "host/shape/sphere_tree_build.h"
 #include "kernels/table.h"
 #include "longrange_cases.h"
 #include "query.h"

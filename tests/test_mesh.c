@@ -1,6 +1,6 @@
 /* test_mesh.c: reading OBJ and STL files, good and bad, and the volume that their triangles enclose. */
-#include "host/import_mesh.h"
-#include "host/shape_hull.h"
+#include "host/shape/mesh_file.h"
+#include "host/shape/hull.h"
 #include "test.h"
 #include <dirent.h>
 #include <locale.h>

@@ -1,6 +1,6 @@
 /* test_model_file.c: .abut files: saved and loaded bit by bit; every damaged one refused. */
-#include "host/builder.h"
-#include "host/model.h"
+#include "host/model/builder.h"
+#include "host/model/model.h"
 #include "test.h"
 #include <stdio.h>
 #include <string.h>
@@ -107,7 +107,7 @@ TEST(round_trip) {
   const int32_t nq = saved->nq, nv = saved->nv, nu = saved->nu;
 #define X(type, name, rows, columns)                                                                         \
   CHECK(memcmp(loaded->name, saved->name, sizeof(type) * (size_t)saved->rows * (size_t)(columns)) == 0);
-#include "host/model.def"
+#include "host/model/model.def"
 #undef X
   CHECK(loaded->timestep == saved->timestep);
   CHECK(memcmp(loaded->gravity, saved->gravity, sizeof saved->gravity) == 0);

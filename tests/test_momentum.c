@@ -1,6 +1,6 @@
 /* test_momentum.c: what collisions conserve, and that the forces of every pair are equal and opposite. */
 #include "scene.h"
-#include "host/batch.h"
+#include "host/batch/batch.h"
 
 /* ---------------------------------------------------------------------------------------- the collision */
 

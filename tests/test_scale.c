@@ -1,7 +1,7 @@
 /* test_scale.c: nothing in the library knows how large a metre is. A scene scaled by a power of two in length
  * and mass, with options scaled alike, goes through the very same numbers: no constant with a unit hides in
  * the separation or in a step. */
-#include "host/model.h"
+#include "host/model/model.h"
 #include "scene.h"
 #include <stdio.h>
 

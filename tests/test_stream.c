@@ -1,6 +1,6 @@
 /* test_stream.c: the CUDA backend with the caller's tensors and stream, on a fake runtime. */
-#include "backend.h"
-#include "cuda_memory.h"
+#include "host/batch/backend.h"
+#include "host/cuda/cuda_memory.h"
 #include "stream.h"
 
 /* ---------------------------------------------------------------- tensors */

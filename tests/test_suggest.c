@@ -2,7 +2,7 @@
  * beforehand, and what it must not depend on. */
 #include "abut/manifold.h"
 
-#include "fit_mesh.h"
+#include "host/shape/mesh_clean.h"
 #include "test.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* test_team.c: 32 threads share an environment as a warp of a GPU does, and compute what one thread computes.
  * Fibres in random order find a missing team_sync by its results; threads under ThreadSanitizer by its
  * accesses (tests/check_race.sh runs this program with arguments for that). */
-#include "batch.h"
+#include "host/batch/batch.h"
 #include "blended.h"
 #include "rollout.h"
 #include "team_run.h"

@@ -1,5 +1,5 @@
 /* test_variable.c: controls as sequences, splines and sums of sines: shape, bounds, derivatives, noise. */
-#include "variable.h"
+#include "host/optimise/variable.h"
 #include "test.h"
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* test_work.c: what abut_work counts: numbers that count compute what other numbers compute, operations of
  * the pair kernel have a budget, and a byte counts once per call and way. */
-#include "batch.h"
+#include "host/batch/batch.h"
 #include "rollout.h"
 #include "work/tally.h"
 #include <string.h>
@@ -36,8 +36,9 @@ TEST(a_byte_counts_once_per_way_and_call) {
   }
 }
 
-/* The joint evaluation of a Newton iteration, two cubes of 8 points, inverse barrier (kernels/bench.inl).
- * Every pair pays it in every iteration: fewer operations are a new budget, more need a reason. */
+/* The joint evaluation of a Newton iteration, two cubes of 8 points, inverse barrier
+ * (kernels/items/bench.inl). Every pair pays it in every iteration: fewer operations are a new budget, more
+ * need a reason. */
 enum { ROW = 91 + 62 + 42, POINTS = 8 };
 static tally pair_work(int which) {
   double block[ROW] = {0};

@@ -6,7 +6,7 @@
  * in .cuda.n<envs>. */
 #include "bench.h"
 #include "bench_fma.h"
-#include "host/bench_plane.h"
+#include "host/measure/measure_plane.h"
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* bench_armadillo.c: a fitted armadillo, or what stands in for it, and where two of them stand. */
 #include "bench_armadillo.h"
-#include "host/import_mesh.h"
-#include "host/surface_view.h"
-#include "kernels/random.h"
+#include "host/shape/mesh_file.h"
+#include "host/surface/surface_view.h"
+#include "kernels/lane/random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* bench_kernels.c: lines of single kernels on a GPU, and of what its card can do at best. */
 #include "bench.h"
-#include "host/profile.h"
+#include "host/cuda/profile.h"
 #include <stdio.h>
 #include <string.h>
 

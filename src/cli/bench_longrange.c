@@ -2,7 +2,7 @@
  * of a task, at many starts of its variables; what a loop over all pairs of triangles would take; pairs of
  * nodes that are visited. */
 #include "bench.h"
-#include "host/shape_surface.h"
+#include "host/shape/triangles.h"
 #include "task.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
-/* bench_manifold.c: lines of smooth contact manifolds, one thread, single precision: pieces, a whole pair of
- * armadillos with its derivatives, and what leaving out edges or one side saves. */
+/* measure_manifold.c: lines of smooth contact manifolds, one thread, single precision: pieces, a whole pair
+ * of armadillos with its derivatives, and what leaving out edges or one side saves. */
 #include "bench_armadillo.h"
-#include "host/bench_manifold.h"
+#include "host/measure/measure_manifold.h"
 #include <math.h>
 #include <stdlib.h>
 

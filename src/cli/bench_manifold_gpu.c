@@ -1,7 +1,7 @@
 /* bench_manifold_gpu.c: lines of smooth contact manifolds on a GPU: the pieces and a whole pair of armadillos
  * by the device's clock, and what a call takes with arrays in host memory. */
 #include "bench_armadillo.h"
-#include "host/cuda_manifold.h"
+#include "host/items/manifold_cuda.h"
 #include <stdlib.h>
 #include <string.h>
 

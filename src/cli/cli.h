@@ -1,7 +1,7 @@
 /* cli.h: what every command shares: its entry point, exit codes and errors. */
 #ifndef ABUT_CLI_H
 #define ABUT_CLI_H
-#include "host/status.h"
+#include "host/base/status.h"
 #include "options.h"
 #include <stdint.h>
 

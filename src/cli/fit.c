@@ -1,9 +1,9 @@
 /* fit.c: abut fit: a triangle mesh into a smooth surface of few primitives. */
 #include "abut/surface.h"
-#include "host/file.h"
-#include "host/import.h"
-#include "host/import_mesh.h"
-#include "host/model.h"
+#include "host/base/file.h"
+#include "host/import/import.h"
+#include "host/shape/mesh_file.h"
+#include "host/model/model.h"
 #include "job.h"
 #include "json.h"
 #include "output_file.h"

@@ -1,6 +1,6 @@
 /* job.c: loads a scene, checks memory, creates the batch. */
 #include "job.h"
-#include "host/memory.h"
+#include "host/base/memory.h"
 #include <math.h>
 #include <string.h>
 

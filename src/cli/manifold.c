@@ -1,9 +1,9 @@
 /* manifold.c: abut manifold: smooth contacts of two surfaces at many poses, of which those that are active
  * are counted, written and drawn. Poses pass through in blocks, so that their number needs no memory. */
-#include "host/manifold.h"
+#include "host/items/manifold_parts.h"
 #include "cli.h"
-#include "host/file.h"
-#include "host/memory.h"
+#include "host/base/file.h"
+#include "host/base/memory.h"
 #include "json.h"
 #include "output_file.h"
 #include "progress.h"

@@ -1,4 +1,4 @@
-/* query_longrange.c: long-range queries as JSON. */
+/* longrange_query.c: long-range queries as JSON. */
 #ifdef ABUT_HAVE_JANSSON
 #include "abut/abut.h"
 #include "cli.h"

@@ -2,7 +2,7 @@
  * under long-range contact all but half-spaces by the triangles of their surface. Contacts by pins. */
 #include "shape_mesh.h"
 #include "cli.h"
-#include "host/model.h"
+#include "host/model/model.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "write_contacts.h"
 #include "cli.h"
 #include "glb.h"
-#include "host/surface_view.h"
+#include "host/surface/surface_view.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* cpu.c: instantiates the kernels for one instruction set and real type (ABUT_ISA, ABUT_REAL, ABUT_LANES). */
 #include <math.h>
-#include "kernels.inl"
-#include "manifold_forward.inl"
-#include "faces.inl"
-#include "bench.inl"
+#include "kernels/kernels.inl"
+#include "kernels/items/manifold_forward.inl"
+#include "kernels/shape/faces.inl"
+#include "kernels/items/bench.inl"
 
 #define NAME_(isa, bits) abut_kernels_##isa##_f##bits
 #define NAME(isa, bits) NAME_(isa, bits)
@@ -18,7 +18,7 @@ const abut_kernels NAME(ABUT_ISA, ABUT_REAL) = {
     {
 #define STAGE(name) stage_##name,
 #define DECIDE(name) stage_##name,
-#include "stages.def"
+#include "kernels/method/stages.def"
     },
     query_plane,
     query_longrange,

@@ -13,9 +13,9 @@
 #define LANE_STRIDE 32
 #endif
 #include <math.h>
-#include "global.h"
-#include "kernels.inl"
-#include "roof.inl"
+#include "kernels/lane/global.h"
+#include "kernels/kernels.inl"
+#include "kernels/items/roof.inl"
 
 #define NAME__(name, bits, team) abut_##name##_f##bits##_team##team
 #define NAME_(name, bits, team) NAME__(name, bits, team)
@@ -31,13 +31,13 @@
     int e = TEAM_NUMBER;                                                                                     \
     if (e < num) stage_##name(k, g + e, io);                                                                 \
   }
-#include "stages.def"
+#include "kernels/method/stages.def"
 
 /* In the order of stage_id, for cudaLaunchKernel. */
 LINKAGE const void *const NAME(stages)[STAGE_COUNT] = {
 #define STAGE(name) (const void *)NAME(stage_##name),
 #define DECIDE(name) (const void *)NAME(stage_##name),
-#include "stages.def"
+#include "kernels/method/stages.def"
 };
 
 #if ABUT_TEAM == 1

@@ -1,10 +1,10 @@
 /* table.h: the stages of one instance (instruction set, real type), as host code calls them. */
 #ifndef ABUT_TABLE_H
 #define ABUT_TABLE_H
-#include "params.h"
-#include "program.h"
-#include "manifold.h"
-#include "tree.h"
+#include "kernels/clock/params.h"
+#include "kernels/clock/program_io.h"
+#include "kernels/items/manifold_view.h"
+#include "kernels/shape/sphere_tree.h"
 
 /* One block of plane queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
 typedef struct query_block {
@@ -34,7 +34,7 @@ typedef struct longrange_block {
 typedef enum stage_id {
 #define STAGE(name) STAGE_##name,
 #define DECIDE(name) STAGE_##name,
-#include "stages.def"
+#include "kernels/method/stages.def"
   STAGE_COUNT
 } stage_id;
 

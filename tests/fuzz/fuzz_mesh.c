@@ -1,6 +1,6 @@
 /* fuzz_mesh.c: any bytes as an .obj and as an .stl file. */
 #include "fuzz.h"
-#include "host/import_mesh.h"
+#include "host/shape/mesh_file.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* fuzz_model.c: any bytes as an .abut file; and again as the file that their counts make, well sealed,
  * because hardly any mutation would get past length and checksum. A scene that is accepted makes a step. */
 #include "fuzz.h"
-#include "host/model.h"
-#include "host/model_file.h"
+#include "host/model/model.h"
+#include "host/model/model_file.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  */
 #include "fuzz.h"
 #include "cli/task.h"
-#include "host/problem.h"
+#include "host/optimise/problem.h"
 #include <stdlib.h>
 
 static abut_model *model;

@@ -1,4 +1,6 @@
-/* kernels.c: in place of src/host/kernels.c: the readers need one instance of the kernels, not seven. */
+/* instances.c: in place of src/host/base/instances.c: the readers need one instance of the kernels, not
+ * seven.
+ */
 #include "kernels/table.h"
 #include <stddef.h>
 

@@ -4,9 +4,9 @@
 #define ABUT_COUNTED
 #define ABUT_NO_LONGRANGE
 #include <math.h>
-#include "kernels.inl"
-#include "manifold.inl"
-#include "bench.inl"
+#include "kernels/kernels.inl"
+#include "kernels/items/manifold.inl"
+#include "kernels/items/bench.inl"
 
 static int64_t contact_bytes(const manifold_params *p) {
   int64_t n = 0;
@@ -47,7 +47,7 @@ static void counted_distance(distance_block *q) {
     tally_end(STAGE_##name);                                                                                 \
   }
 #define DECIDE(name) STAGE(name)
-#include "stages.def"
+#include "kernels/method/stages.def"
 
 #define NAME_(bits) counted_kernels_f##bits
 #define NAME(bits) NAME_(bits)
@@ -58,7 +58,7 @@ const abut_kernels NAME(ABUT_REAL) = {
     {
 #define STAGE(name) counted_##name,
 #define DECIDE(name) counted_##name,
-#include "stages.def"
+#include "kernels/method/stages.def"
     },
     query_plane,
     NULL,

@@ -7,9 +7,9 @@
  * all per environment and step. Additions include subtractions. */
 #include "cli/bench_armadillo.h"
 #include "cli/bench_scene.h"
-#include "host/batch.h"
-#include "host/manifold.h"
-#include "host/profile.h"
+#include "host/batch/batch.h"
+#include "host/items/manifold_parts.h"
+#include "host/cuda/profile.h"
 #include "tally.h"
 #include <fnmatch.h>
 #include <math.h>

@@ -1,0 +1,75 @@
+/* batch.h: what a batch is made of. State lies environment by environment (a lane group gathers and scatters
+ * single environments as its lanes finish, so there is nothing to gain from tiles on the CPU); lanes meet in
+ * lane groups. */
+#ifndef ABUT_BATCH_H
+#define ABUT_BATCH_H
+#include "abut/abut.h"
+#include "kernels/table.h"
+#include "host/model/model.h"
+
+/* One thread's lanes. */
+typedef struct worker {
+  lane_group g;
+  char *far; /* memory of its long-range lists */
+  struct abut_batch *batch;
+} worker;
+
+struct abut_batch {
+  const abut_model *model;
+  abut_options options;
+  const abut_kernels *kernels;
+  step_params params;
+  int32_t capacity; /* contacts per environment in every record */
+  int32_t nslot;    /* contacts per lane group: those of all its lanes */
+  int32_t far;      /* long-range: entries in a lane's lists; 0 without such pairs */
+  int32_t nworker;
+  worker *workers;
+  batch_state state, next;
+  parameter_array parameters[PARAM_COUNT];
+  const struct backend *backend;
+  struct cuda_device *cuda;      /* backend_cuda.c; NULL on the CPU */
+  struct stage_profile *profile; /* profile.h; NULL: nobody asks */
+  abut_tape tape;
+  int32_t tape_valid;
+};
+
+static inline size_t elem_size(const abut_batch *b) { return (size_t)b->kernels->elem_size; }
+/* Reads entry i of an array of the batch's real type, and writes it. */
+static inline double elem_get(const abut_batch *b, const char *array, int64_t i) {
+  return b->kernels->elem_size == 8 ? ((const double *)array)[i] : (double)((const float *)array)[i];
+}
+static inline void elem_put(const abut_batch *b, char *array, int64_t i, double x) {
+  if (b->kernels->elem_size == 8)
+    ((double *)array)[i] = x;
+  else
+    ((float *)array)[i] = (float)x;
+}
+
+/* params.c: the model as stages see it (pairs, paths, boxes, layouts) for resolved options. */
+abut_status params_create(const abut_model *model, const abut_options *options, step_params *params);
+void params_destroy(step_params *params);
+
+/* Places the long-range lists of a lane group from base on, its bytes returned; base NULL: only counts. */
+size_t far_place(const abut_batch *b, char *base, lane_group *g);
+
+/* worker.c */
+abut_status worker_create(abut_batch *batch, worker *w);
+void worker_destroy(worker *w);
+/* Runs every worker once; the first on the calling thread. Fewer threads than asked for
+ * change nothing but time. */
+typedef void (*worker_main)(worker *w, void *arg);
+void workers_run(struct abut_batch *batch, worker_main run, void *arg);
+int64_t worker_bytes(const abut_batch *b);
+
+/* In the memory of a backend: of the host's mirror, backend_cpu. */
+abut_status record_allocate(const abut_batch *b, const struct backend *memory, int64_t rows,
+                            contact_record *record);
+void record_free(const abut_batch *b, const struct backend *memory, contact_record *record);
+int64_t record_bytes(const abut_batch *b);
+/* Makes room for what a program met (program_io: need, need_far): entries of long-range lists, else contacts;
+ * in a reverse pass only lane groups grow, not records. */
+abut_status batch_make_room(abut_batch *b, int64_t contacts, int64_t far, int reverse);
+/* Goes on with another instance of the same real type, for tests that compare instances. */
+abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels);
+
+#endif

@@ -1,0 +1,135 @@
+/* batch_rollout.c: T steps of N environments in one call: checks, threads, growth of lists, commit. */
+#include "host/batch/backend.h"
+#include "host/base/status.h"
+#include "host/batch/tape.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+abut_rollout_args abut_default_rollout_args(void) {
+  abut_rollout_args a = {0};
+  a.nstep = 1;
+  return a;
+}
+
+enum { ARRAYS = 15 };
+
+/* The caller's arrays, and where io points to them. */
+static void arrays_of(const abut_batch *b, const abut_rollout_args *a, program_io *io,
+                      caller_array list[ARRAYS]) {
+  const abut_model *m = b->model;
+  int64_t n = b->options.nenv, t = a->nstep;
+  rollout_outputs *o = &io->out;
+  const caller_array all[ARRAYS] = {
+      {"qpos0", a->qpos0, 'r', 2, {n, m->nq}, ARRAY_IN_BROADCAST, &io->qpos0.data},
+      {"qvel0", a->qvel0, 'r', 2, {n, m->nv}, ARRAY_IN_BROADCAST, &io->qvel0.data},
+      {"ctrl", a->ctrl, 'r', 3, {n, t, m->nu}, ARRAY_IN_BROADCAST, &io->ctrl.data},
+      {"qpos", a->qpos, 'r', 3, {n, t + 1, m->nq}, ARRAY_OUT, &o->qpos},
+      {"qvel", a->qvel, 'r', 3, {n, t + 1, m->nv}, ARRAY_OUT, &o->qvel},
+      {"xpos", a->xpos, 'r', 4, {n, t + 1, m->nbody, 3}, ARRAY_OUT, &o->xpos},
+      {"xquat", a->xquat, 'r', 4, {n, t + 1, m->nbody, 4}, ARRAY_OUT, &o->xquat},
+      {"contact_force", a->contact_force, 'r', 4, {n, t, m->npair, 3}, ARRAY_OUT, &o->contact_force},
+      {"min_gap", a->min_gap, 'r', 2, {n, t}, ARRAY_OUT, &o->min_gap},
+      {"min_pair", a->min_pair, 'i', 2, {n, t}, ARRAY_OUT, &o->min_pair},
+      {"energy", a->energy, 'r', 3, {n, t, 4}, ARRAY_OUT, &o->energy},
+      {"status", a->status, 'u', 1, {n}, ARRAY_OUT, &o->status},
+      {"iterations", a->iterations, 'i', 2, {n, t}, ARRAY_OUT, &o->iterations},
+      {"moved", a->moved, 'r', 1, {n}, ARRAY_OUT, &o->moved},
+      {"overlap_pair", a->overlap_pair, 'i', 1, {n}, ARRAY_OUT, &o->overlap_pair},
+  };
+  memcpy(list, all, sizeof all);
+}
+
+static abut_status check_args(const abut_rollout_args *a) {
+  if (a->nstep < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld is negative", (long long)a->nstep);
+  if (!(a->kick >= 0) || !isfinite(a->kick))
+    return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g must not be negative", a->kick);
+  return ABUT_OK;
+}
+
+/* The new state counts from here on. */
+static abut_status commit(abut_batch *b, const program_io *io, abut_rollout_result *r) {
+  ABUT_TRY(b->backend->commit(b));
+  for (int64_t i = 0; i < b->options.nenv; i++) r->failed_envs += b->state.status[i] != 0;
+  r->newton_iterations = io->newton_iterations;
+  r->newton_iterations_max = io->newton_iterations_max;
+  r->unconverged_steps = io->unconverged_steps;
+  return ABUT_OK;
+}
+
+static input_array input_of(const abut_tensor *t) {
+  if (!t) return (input_array){0};
+  return (input_array){tensor_data(t), t->shape[0], t->ndim == 3 ? t->shape[1] : 1};
+}
+
+static program_io io_of(const abut_batch *b, const abut_rollout_args *a) {
+  program_io io = program_io_of(b);
+  io.nstep = a->nstep;
+  io.record = a->record != 0;
+  io.qpos0 = input_of(a->qpos0);
+  io.qvel0 = input_of(a->qvel0);
+  io.ctrl = input_of(a->ctrl);
+  io.kick = a->kick;
+  io.kick_seed = a->kick_seed;
+  io.out = (rollout_outputs){.qpos = tensor_data(a->qpos),
+                             .qvel = tensor_data(a->qvel),
+                             .xpos = tensor_data(a->xpos),
+                             .xquat = tensor_data(a->xquat),
+                             .contact_force = tensor_data(a->contact_force),
+                             .min_gap = tensor_data(a->min_gap),
+                             .energy = tensor_data(a->energy),
+                             .moved = tensor_data(a->moved),
+                             .min_pair = tensor_data(a->min_pair),
+                             .iterations = tensor_data(a->iterations),
+                             .overlap_pair = tensor_data(a->overlap_pair),
+                             .status = tensor_data(a->status)};
+  return io;
+}
+
+/* Returns before the work is done; only a record that must grow waits for what is under way. */
+static abut_status enqueue(abut_batch *b, const abut_rollout_args *a) {
+  if (a->record) ABUT_TRY(tape_prepare(b, a));
+  program_io io = io_of(b, a);
+  b->tape_valid = 0;
+  ABUT_TRY(b->backend->enqueue(b, &program_rollout, &io));
+  b->tape_valid = a->record != 0;
+  return ABUT_OK;
+}
+
+abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout_result *result,
+                         abut_progress progress, void *user) {
+  ABUT_REQUIRE(b, "batch");
+  ABUT_REQUIRE(a, "args");
+  abut_rollout_result r = {0};
+  program_io io;
+  caller_array arrays[ARRAYS];
+  ABUT_TRY(check_args(a));
+  if (a->enqueue) ABUT_TRY(program_may_enqueue(b, result || progress));
+  arrays_of(b, a, &io, arrays);
+  ABUT_TRY(tensors_check(arrays, ARRAYS, &b->options, a->enqueue));
+  if (a->enqueue) return enqueue(b, a);
+  double start = program_seconds();
+  ABUT_TRY(b->backend->settle(b, NULL));
+  for (;; r.reruns++) {
+    b->tape_valid = 0;
+    if (a->record) ABUT_TRY(tape_prepare(b, a));
+    io = io_of(b, a);
+    ABUT_TRY(b->backend->run(b, &program_rollout, &io, arrays, ARRAYS, (program_report){progress, user}));
+    if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "rollout stopped by its progress callback");
+    if (!io.need) break;
+    ABUT_TRY(batch_make_room(b, io.need, io.need_far, 0));
+  }
+  ABUT_TRY(commit(b, &io, &r));
+  b->tape_valid = a->record != 0;
+  r.seconds = program_seconds() - start;
+  if (result) *result = r;
+  return ABUT_OK;
+}
+
+abut_status abut_batch_sync(abut_batch *b, abut_rollout_result *result) {
+  ABUT_REQUIRE(b, "batch");
+  abut_rollout_result r = {0};
+  abut_status status = b->backend->settle(b, &r);
+  if (result) *result = r;
+  return status;
+}

@@ -1,0 +1,45 @@
+/* tape.c: what a recorded rollout keeps for its reverse pass, in the backend's memory. */
+#include "host/batch/tape.h"
+#include "host/base/status.h"
+#include <string.h>
+
+void tape_free(abut_batch *b) {
+  abut_tape *t = &b->tape;
+  void *arrays[] = {t->qpos_start, t->qvel, t->qpos, t->done, t->ctrl};
+  for (int i = 0; i < 5; i++) b->backend->release(b, arrays[i]);
+  record_free(b, b->backend, &t->start);
+  record_free(b, b->backend, &t->steps);
+  memset(t, 0, sizeof *t);
+}
+
+static abut_status allocate(abut_batch *b, int64_t nstep) {
+  abut_tape *t = &b->tape;
+  size_t n = (size_t)b->options.nenv, e = elem_size(b), rows = n * (size_t)nstep;
+  char *done = NULL;
+  tape_free(b);
+  ABUT_TRY(b->backend->allocate(b, n * (size_t)b->model->nq * e, &t->qpos_start));
+  ABUT_TRY(b->backend->allocate(b, rows * (size_t)b->model->nv * e, &t->qvel));
+  ABUT_TRY(b->backend->allocate(b, rows * (size_t)b->model->nq * e, &t->qpos));
+  ABUT_TRY(b->backend->allocate(b, rows * (size_t)b->model->nu * e, &t->ctrl));
+  ABUT_TRY(b->backend->allocate(b, n * sizeof *t->done, &done));
+  t->done = (int64_t *)(void *)done;
+  ABUT_TRY(record_allocate(b, b->backend, b->options.nenv, &t->start));
+  ABUT_TRY(record_allocate(b, b->backend, b->options.nenv * (nstep > 0 ? nstep : 1), &t->steps));
+  t->capacity_steps = nstep;
+  return ABUT_OK;
+}
+
+abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a) {
+  abut_tape *t = &b->tape;
+  if (!t->qpos || t->capacity_steps < a->nstep) {
+    ABUT_TRY(b->backend->settle(b, NULL)); /* the old record may be in use */
+    abut_status status = allocate(b, a->nstep);
+    if (status != ABUT_OK) {
+      tape_free(b);
+      if (status != ABUT_ERROR_MEMORY) return status;
+      return abut_fail(status, "record of %lld steps: out of memory", (long long)a->nstep);
+    }
+  }
+  t->nstep = a->nstep;
+  return ABUT_OK;
+}

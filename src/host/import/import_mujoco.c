@@ -1,0 +1,572 @@
+/* import_mujoco.c: MJCF and URDF become a model: MuJoCo compiles the file, a builder takes over what it
+ * compiled. */
+#include "host/import/import.h"
+#ifdef ABUT_HAVE_MUJOCO
+#include "host/model/builder.h"
+#include "host/base/file.h"
+#include "host/shape/hull.h"
+#include "host/base/status.h"
+#include <mujoco/mujoco.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if mjVERSION_HEADER < 222
+#error "MuJoCo 2.2.2 or newer is needed; tools/get_mujoco.sh fetches 3.3.7"
+#endif
+
+#if mjVERSION_HEADER >= 336
+enum { NO_SPRING = mjDSBL_SPRING, NO_DAMPER = mjDSBL_DAMPER };
+#else
+enum { NO_SPRING = mjDSBL_PASSIVE, NO_DAMPER = mjDSBL_PASSIVE };
+#endif
+
+enum { MESSAGE = 1024 };
+
+/* ---------------------------------------------------------------------------------------- MuJoCo's compiler
+ */
+
+/* MuJoCo's handlers are process-wide: one import at a time owns them, and puts back what it found. */
+static pthread_mutex_t compiler_lock = PTHREAD_MUTEX_INITIALIZER;
+static jmp_buf compiler_failed;
+static char compiler_message[MESSAGE];
+
+static void on_error(const char *message) {
+  snprintf(compiler_message, sizeof compiler_message, "%s", message);
+  longjmp(compiler_failed, 1);
+}
+
+/* What MuJoCo warns of while it compiles comes back from mj_loadXML; the rest concerns its own simulation. */
+static void on_warning(const char *message) { (void)message; }
+
+/* MuJoCo's hull code reports to stderr: a library must not. Returns what to give to restore_stderr. */
+static FILE *silence_stderr(void) {
+  FILE *before = stderr;
+#ifdef __GLIBC__
+  FILE *nowhere = fopen("/dev/null", "w");
+  if (nowhere) stderr = nowhere;
+#endif
+  return before;
+}
+
+static void restore_stderr(FILE *before) {
+#ifdef __GLIBC__
+  if (stderr == before) return;
+  fclose(stderr);
+  stderr = before;
+#else
+  (void)before;
+#endif
+}
+
+/* A virtual file system that holds one text under the name of a file. NULL if there is no memory. */
+static mjVFS *open_vfs(const char *path, const char *text) {
+  mjVFS *vfs = malloc(sizeof *vfs);
+  if (!vfs) return NULL;
+  mj_defaultVFS(vfs);
+  int size = (int)strlen(text);
+#if mjVERSION_HEADER >= 300
+  int failed = mj_addBufferVFS(vfs, path, text, size);
+#else
+  int failed = mj_makeEmptyFileVFS(vfs, path, size);
+  if (!failed) memcpy(vfs->filedata[mj_findFileVFS(vfs, path)], text, (size_t)size);
+#endif
+  if (!failed) return vfs;
+  mj_deleteVFS(vfs);
+  free(vfs);
+  return NULL;
+}
+
+static void close_vfs(mjVFS *vfs) {
+  if (!vfs) return;
+  mj_deleteVFS(vfs);
+  free(vfs);
+}
+
+/* mj_loadXML, and what it does not tell: meshes whose volume is needed and that have none. */
+static mjModel *load_xml(const char *path, const mjVFS *vfs, abut_findings *findings, abut_status *status) {
+#if mjVERSION_HEADER >= 337
+  mjSpec *spec = mj_parseXML(path, vfs, compiler_message, sizeof compiler_message);
+  if (!spec) return NULL;
+  abut_import_mark_volumes(spec);
+  mjModel *mj = mj_compile(spec, vfs);
+  const char *message = !mj || mjs_isWarning(spec) ? mjs_getError(spec) : NULL;
+  snprintf(compiler_message, sizeof compiler_message, "%s", message ? message : "");
+  if (mj) *status = abut_import_check_volumes(spec, mj, findings);
+  mj_deleteSpec(spec);
+#else
+  (void)findings, (void)status;
+  mjModel *mj = mj_loadXML(path, vfs, compiler_message, sizeof compiler_message);
+  mj_freeLastXML();
+#endif
+  return mj;
+}
+
+/* Reads a file with every way in which MuJoCo fails or talks turned into compiler_message: an error where
+ * there is no model, else a warning. */
+static mjModel *compile_quietly(const char *path, const mjVFS *vfs, abut_findings *findings,
+                                abut_status *status) {
+  void (*error_before)(const char *) = mju_user_error;
+  void (*warning_before)(const char *) = mju_user_warning;
+  FILE *stderr_before = silence_stderr();
+  mjModel *volatile mj = NULL;
+  compiler_message[0] = 0;
+  mju_user_error = on_error;
+  mju_user_warning = on_warning;
+  if (!setjmp(compiler_failed)) mj = load_xml(path, vfs, findings, status);
+  mju_user_error = error_before;
+  mju_user_warning = warning_before;
+  restore_stderr(stderr_before);
+  return mj;
+}
+
+/* One line of at most size letters: MuJoCo breaks its messages. */
+static void copy_line(char *to, const char *from, size_t size) {
+  size_t length = 0;
+  for (; *from && length + 1 < size; from++) {
+    int space = *from == '\n' || *from == '\r' || *from == ' ';
+    if (space && (length == 0 || to[length - 1] == ' ')) continue;
+    to[length++] = space ? ' ' : *from;
+  }
+  while (length && to[length - 1] == ' ') length--;
+  to[length] = 0;
+}
+
+static abut_status compile_text(const char *path, const char *text, abut_findings *findings, mjModel **mj) {
+  char *urdf = NULL;
+  mjVFS *vfs = NULL;
+  if (abut_import_is_urdf(text)) {
+    ABUT_TRY(abut_import_prepare_urdf(path, text, &urdf));
+    vfs = open_vfs(path, urdf);
+    free(urdf);
+    if (!vfs) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory while reading", path);
+  }
+  pthread_mutex_lock(&compiler_lock);
+  abut_status status = ABUT_OK;
+  *mj = compile_quietly(path, vfs, findings, &status);
+  char message[MESSAGE];
+  copy_line(message, compiler_message, sizeof message);
+  pthread_mutex_unlock(&compiler_lock);
+  close_vfs(vfs);
+  if (*mj && message[0]) abut_findings_add(findings, ABUT_FINDING_NOTE, "MuJoCo warns: %s", message);
+  if (status != ABUT_OK) mj_deleteModel(*mj), *mj = NULL;
+  if (*mj || status != ABUT_OK) return status;
+  int flat = strstr(message, "qhull error") || strstr(message, "volume is too small");
+  return abut_fail(ABUT_ERROR_FILE, "%s: MuJoCo cannot read it: %s%s", path,
+                   message[0] ? message : "no reason given", flat ? " (a mesh must not be flat)" : "");
+}
+
+abut_status abut_import_compile(const char *path, abut_findings *findings, struct mjModel_ **mj) {
+  if (mj_version() != mjVERSION_HEADER)
+    return abut_fail(ABUT_ERROR_UNSUPPORTED, "MuJoCo's library is version %d, abut was built with version %d",
+                     mj_version(), mjVERSION_HEADER);
+  char *text = NULL;
+  size_t length = 0;
+  ABUT_TRY(abut_file_read(path, &text, &length));
+  abut_status status = compile_text(path, text, findings, mj);
+  free(text);
+  return status;
+}
+
+/* ---------------------------------------------------------------------------------------- one import */
+
+/* What is carried from MuJoCo's model to the builder's. */
+typedef struct import_job {
+  const mjModel *mj;
+  abut_builder *builder;
+  abut_findings findings;
+  int32_t hull_points, tessellation;
+  int32_t *geoms; /* builder's id of each geom, -1 if dropped */
+} import_job;
+
+static int disabled(const mjModel *mj, int flag) { return (mj->opt.disableflags & flag) != 0; }
+
+/* Constraints of one kind are off: by their own flag or by that of all constraints. */
+static int constraint_disabled(const mjModel *mj, int flag) { return disabled(mj, flag | mjDSBL_CONSTRAINT); }
+
+static const char *name_of(const mjModel *mj, int type, int id) { return mj_id2name(mj, type, id); }
+
+#define COPY(to, from, index, n) memcpy((to), (from) + (size_t)(n) * (size_t)(index), (n) * sizeof(double))
+
+static abut_status add_body(import_job *job, int body) {
+  const mjModel *mj = job->mj;
+  abut_body_def def = abut_default_body_def();
+  def.name = name_of(mj, mjOBJ_BODY, body);
+  def.parent = mj->body_parentid[body];
+  def.mass = mj->body_mass[body];
+  COPY(def.pos, mj->body_pos, body, 3);
+  COPY(def.quat, mj->body_quat, body, 4);
+  COPY(def.ipos, mj->body_ipos, body, 3);
+  COPY(def.iquat, mj->body_iquat, body, 4);
+  COPY(def.inertia, mj->body_inertia, body, 3);
+  return abut_builder_add_body(job->builder, &def, NULL);
+}
+
+static int32_t joint_type(int type) {
+  switch (type) {
+  case mjJNT_FREE:
+    return ABUT_JOINT_FREE;
+  case mjJNT_BALL:
+    return ABUT_JOINT_BALL;
+  case mjJNT_SLIDE:
+    return ABUT_JOINT_SLIDE;
+  default:
+    return ABUT_JOINT_HINGE;
+  }
+}
+
+static abut_status add_joint(import_job *job, int joint) {
+  const mjModel *mj = job->mj;
+  abut_joint_def def = abut_default_joint_def();
+  int qpos = mj->jnt_qposadr[joint], dof = mj->jnt_dofadr[joint];
+  def.name = name_of(mj, mjOBJ_JOINT, joint);
+  def.body = mj->jnt_bodyid[joint];
+  def.type = joint_type(mj->jnt_type[joint]);
+  COPY(def.pos, mj->jnt_pos, joint, 3);
+  COPY(def.axis, mj->jnt_axis, joint, 3);
+  if (def.type == ABUT_JOINT_SLIDE || def.type == ABUT_JOINT_HINGE) {
+    def.ref = mj->qpos0[qpos];
+    def.springref = mj->qpos_spring[qpos];
+  }
+  def.limited = mj->jnt_limited[joint] && !constraint_disabled(mj, mjDSBL_LIMIT);
+  COPY(def.range, mj->jnt_range, joint, 2);
+  memcpy(def.solref, mj->jnt_solref + mjNREF * joint, sizeof def.solref);
+  def.stiffness = disabled(mj, NO_SPRING) ? 0 : mj->jnt_stiffness[joint];
+  def.damping = disabled(mj, NO_DAMPER) ? 0 : mj->dof_damping[dof];
+  def.armature = mj->dof_armature[dof];
+  def.frictionloss = constraint_disabled(mj, mjDSBL_FRICTIONLOSS) ? 0 : mj->dof_frictionloss[dof];
+  return abut_builder_add_joint(job->builder, &def, NULL);
+}
+
+/* ---------------------------------------------------------------------------------------- geoms */
+
+/* Coefficient of a geom when the other geom does not decide: condim 1 is contact without friction. */
+static double friction_of(const mjModel *mj, int geom) {
+  return mj->geom_condim[geom] == 1 ? 0 : mj->geom_friction[3 * geom];
+}
+
+/* MuJoCo's rule for two geoms: the higher priority decides alone, else the larger of condim and of friction.
+ */
+static double pair_friction(const mjModel *mj, int geom1, int geom2) {
+  int rank1 = mj->geom_priority[geom1], rank2 = mj->geom_priority[geom2];
+  if (rank1 != rank2) return friction_of(mj, rank1 > rank2 ? geom1 : geom2);
+  if (mj->geom_condim[geom1] == 1 && mj->geom_condim[geom2] == 1) return 0;
+  return mju_max(mj->geom_friction[3 * geom1], mj->geom_friction[3 * geom2]);
+}
+
+static int32_t geom_type(int type) {
+  switch (type) {
+  case mjGEOM_PLANE:
+    return ABUT_GEOM_PLANE;
+  case mjGEOM_SPHERE:
+    return ABUT_GEOM_SPHERE;
+  case mjGEOM_CAPSULE:
+    return ABUT_GEOM_CAPSULE;
+  case mjGEOM_ELLIPSOID:
+    return ABUT_GEOM_ELLIPSOID;
+  case mjGEOM_CYLINDER:
+    return ABUT_GEOM_CYLINDER;
+  case mjGEOM_BOX:
+    return ABUT_GEOM_BOX;
+  default:
+    return ABUT_GEOM_MESH;
+  }
+}
+
+/* Points of a mesh that matter: those of the hull where MuJoCo has one, else all. malloc; NULL without
+ * memory. */
+static double *mesh_points(const mjModel *mj, int mesh, int64_t *count) {
+  const float *vertices = mj->mesh_vert + 3 * mj->mesh_vertadr[mesh];
+  const int *hull = mj->mesh_graphadr[mesh] < 0 ? NULL : mj->mesh_graph + mj->mesh_graphadr[mesh];
+  int n = hull ? hull[0] : mj->mesh_vertnum[mesh];
+  /* a hull is: number of vertices, of faces, addresses of edges per vertex, ids of vertices, ... */
+  const int *ids = hull ? hull + 2 + n : NULL;
+  double *points = malloc((size_t)(n > 0 ? n : 1) * 3 * sizeof *points);
+  for (int i = 0; points && i < n; i++)
+    for (int k = 0; k < 3; k++) points[3 * i + k] = vertices[3 * (ids ? ids[i] : i) + k];
+  *count = n;
+  return points;
+}
+
+/* The mesh as it is, convex or not, into the definition; the vertices are to be freed. Without triangles, or
+ * memory, the hull stands for it. */
+static double *mesh_surface(const mjModel *mj, int mesh, abut_geom_def *def) {
+  int n = mj->mesh_vertnum[mesh];
+  double *vertices = mj->mesh_facenum[mesh] > 0 ? malloc((size_t)n * 3 * sizeof *vertices) : NULL;
+  if (!vertices) return NULL;
+  for (int i = 0; i < 3 * n; i++) vertices[i] = mj->mesh_vert[3 * mj->mesh_vertadr[mesh] + i];
+  def->vertices = vertices;
+  def->nvertex = n;
+  def->triangles = mj->mesh_face + 3 * mj->mesh_faceadr[mesh];
+  def->ntriangle = mj->mesh_facenum[mesh];
+  return vertices;
+}
+
+/* Whether the points span a hull. For shapes that are only looked at: builders refuse flat ones. */
+static int has_hull(const double *points, int64_t count) {
+  double *hull_points = NULL;
+  int32_t *faces = NULL, npoint = 0, nface = 0;
+  abut_status status = abut_hull_build(points, count, &hull_points, &npoint, &faces, &nface);
+  free(hull_points);
+  free(faces);
+  return status == ABUT_OK;
+}
+
+/* Gives the mesh of a geom to the builder, unless the mesh is flat and the geom only to be looked at. */
+static abut_status add_mesh_geom(import_job *job, int geom, abut_geom_def *def) {
+  const mjModel *mj = job->mj;
+  int mesh = mj->geom_dataid[geom];
+  const char *name = name_of(mj, mjOBJ_MESH, mesh);
+  double *points = mesh_points(mj, mesh, &def->npoint);
+  if (!points) return abut_fail(ABUT_ERROR_MEMORY, "mesh '%s': out of memory", name);
+  abut_status status = ABUT_OK;
+  double *surface = NULL;
+  if (abut_import_geom_collides(mj, geom) || has_hull(points, def->npoint)) {
+    def->points = points;
+    surface = mesh_surface(mj, mesh, def);
+    status = abut_builder_add_geom(job->builder, def, &job->geoms[geom]);
+  } else {
+    abut_findings_add(&job->findings, ABUT_FINDING_NOTE,
+                      "geom %d (mesh '%s') is left out: it never collides and is flat", geom, name);
+  }
+  free(points);
+  free(surface);
+  return status;
+}
+
+static abut_status add_geom(import_job *job, int geom) {
+  const mjModel *mj = job->mj;
+  job->geoms[geom] = -1;
+  if (!abut_import_geom_supported(mj, geom)) return ABUT_OK;
+  abut_geom_def def = abut_default_geom_def();
+  def.name = name_of(mj, mjOBJ_GEOM, geom);
+  def.body = mj->geom_bodyid[geom];
+  def.type = geom_type(mj->geom_type[geom]);
+  COPY(def.size, mj->geom_size, geom, 3);
+  COPY(def.pos, mj->geom_pos, geom, 3);
+  COPY(def.quat, mj->geom_quat, geom, 4);
+  def.density = 0; /* masses are MuJoCo's, zero included */
+  def.friction = friction_of(mj, geom);
+  def.hull_points = job->hull_points;
+  def.tessellation = job->tessellation;
+  int touches = !constraint_disabled(mj, mjDSBL_CONTACT);
+  def.contype = touches ? mj->geom_contype[geom] : 0;
+  def.conaffinity = touches ? mj->geom_conaffinity[geom] : 0;
+  if (def.type == ABUT_GEOM_MESH) return add_mesh_geom(job, geom, &def);
+  return abut_builder_add_geom(job->builder, &def, &job->geoms[geom]);
+}
+
+/* ---------------------------------------------------------------------------------------- contact filters */
+
+/* The two bodies of an exclusion; versions before 3 count them from 1. */
+static void excluded_bodies(const mjModel *mj, int exclude, int bodies[2]) {
+  const int first = mjVERSION_HEADER < 300;
+  bodies[0] = (mj->exclude_signature[exclude] >> 16) - first;
+  bodies[1] = (mj->exclude_signature[exclude] & 0xffff) - first;
+}
+
+static int excluded(const mjModel *mj, int body1, int body2) {
+  for (int i = 0; i < mj->nexclude; i++) {
+    int bodies[2];
+    excluded_bodies(mj, i, bodies);
+    if ((bodies[0] == body1 && bodies[1] == body2) || (bodies[0] == body2 && bodies[1] == body1)) return 1;
+  }
+  return 0;
+}
+
+/* Body to which the body that moves this one is attached. */
+static int weld_parent(const mjModel *mj, int weld) { return mj->body_weldid[mj->body_parentid[weld]]; }
+
+/* A moving body and the one that carries it; the world does not count as carrying. */
+static int parent_and_child(const mjModel *mj, int body1, int body2) {
+  int weld1 = mj->body_weldid[body1], weld2 = mj->body_weldid[body2];
+  return weld1 && weld2 && (weld_parent(mj, weld1) == weld2 || weld_parent(mj, weld2) == weld1);
+}
+
+/* MuJoCo's filters, all but the one between parent and child. */
+static int masks_allow(const mjModel *mj, int geom1, int geom2) {
+  int body1 = mj->geom_bodyid[geom1], body2 = mj->geom_bodyid[geom2];
+  return mj->body_weldid[body1] != mj->body_weldid[body2] && !excluded(mj, body1, body2) &&
+         ((mj->geom_contype[geom1] & mj->geom_conaffinity[geom2]) ||
+          (mj->geom_contype[geom2] & mj->geom_conaffinity[geom1]));
+}
+
+/* Pairs whose coefficient is not the larger of their geoms', and parents with their children where the file
+ * lets them collide, become explicit pairs. */
+static abut_status add_special_pairs(import_job *job, int geom1) {
+  const mjModel *mj = job->mj;
+  for (int geom2 = geom1 + 1; geom2 < mj->ngeom; geom2++) {
+    if (job->geoms[geom1] < 0 || job->geoms[geom2] < 0 || !masks_allow(mj, geom1, geom2)) continue;
+    int family = parent_and_child(mj, mj->geom_bodyid[geom1], mj->geom_bodyid[geom2]);
+    if (family && !disabled(mj, mjDSBL_FILTERPARENT)) continue;
+    double friction = pair_friction(mj, geom1, geom2);
+    int usual = friction == mju_max(friction_of(mj, geom1), friction_of(mj, geom2));
+    if (usual && !family) continue;
+    ABUT_TRY(
+        abut_builder_add_pair(job->builder, job->geoms[geom1], job->geoms[geom2], usual ? -1 : friction));
+  }
+  return ABUT_OK;
+}
+
+static abut_status add_filters(import_job *job) {
+  const mjModel *mj = job->mj;
+  if (constraint_disabled(mj, mjDSBL_CONTACT)) return ABUT_OK;
+  for (int i = 0; i < mj->nexclude; i++) {
+    int bodies[2];
+    excluded_bodies(mj, i, bodies);
+    ABUT_TRY(abut_builder_exclude(job->builder, bodies[0], bodies[1]));
+  }
+  for (int i = 0; i < mj->ngeom; i++) ABUT_TRY(add_special_pairs(job, i));
+  for (int i = 0; i < mj->npair; i++) {
+    int32_t geom1 = job->geoms[mj->pair_geom1[i]], geom2 = job->geoms[mj->pair_geom2[i]];
+    const mjtNum *friction = mj->pair_friction + 5 * i;
+    if (geom1 < 0 || geom2 < 0) continue;
+    ABUT_TRY(abut_builder_add_pair(job->builder, geom1, geom2,
+                                   mj->pair_dim[i] == 1 ? 0 : mju_max(friction[0], friction[1])));
+  }
+  return ABUT_OK;
+}
+
+/* ---------------------------------------------------------------------------------------- actuators, keys */
+
+/* The joint's own limit on actuator force, moved to its only actuator. */
+static void limit_by_joint(const mjModel *mj, int actuator, abut_actuator_def *def) {
+#if mjVERSION_HEADER >= 300
+  int joint = mj->actuator_trnid[2 * actuator];
+  if (!mj->jnt_actfrclimited[joint] || def->gear == 0) return;
+  double a = mj->jnt_actfrcrange[2 * joint] / def->gear, b = mj->jnt_actfrcrange[2 * joint + 1] / def->gear;
+  double low = mju_min(a, b), high = mju_max(a, b);
+  if (def->forcelimited) {
+    low = mju_clip(low, def->forcerange[0], def->forcerange[1]);
+    high = mju_clip(high, def->forcerange[0], def->forcerange[1]);
+  }
+  def->forcelimited = 1;
+  def->forcerange[0] = low;
+  def->forcerange[1] = high;
+#else
+  (void)mj, (void)actuator, (void)def;
+#endif
+}
+
+/* Actuators that the file switches off keep their place in ctrl and push with nothing. */
+static int switched_off(const mjModel *mj, int actuator) {
+  if (disabled(mj, mjDSBL_ACTUATION)) return 1;
+#if mjVERSION_HEADER >= 310
+  int group = mj->actuator_group[actuator];
+  if (group >= 0 && group <= 30 && (mj->opt.disableactuator & (1 << group))) return 1;
+#else
+  (void)actuator;
+#endif
+  return 0;
+}
+
+static abut_status add_actuator(import_job *job, int actuator) {
+  const mjModel *mj = job->mj;
+  abut_actuator_def def = abut_default_actuator_def();
+  def.name = name_of(mj, mjOBJ_ACTUATOR, actuator);
+  def.joint = mj->actuator_trnid[2 * actuator];
+  def.gear = mj->actuator_gear[6 * actuator];
+  if (switched_off(mj, actuator)) {
+    def.gain = 0;
+  } else {
+    def.gain = mj->actuator_gainprm[mjNGAIN * actuator];
+    if (mj->actuator_biastype[actuator] == mjBIAS_AFFINE)
+      memcpy(def.bias, mj->actuator_biasprm + mjNBIAS * actuator, sizeof def.bias);
+  }
+  def.ctrllimited = mj->actuator_ctrllimited[actuator] && !disabled(mj, mjDSBL_CLAMPCTRL);
+  def.forcelimited = mj->actuator_forcelimited[actuator];
+  COPY(def.ctrlrange, mj->actuator_ctrlrange, actuator, 2);
+  COPY(def.forcerange, mj->actuator_forcerange, actuator, 2);
+  limit_by_joint(mj, actuator, &def);
+  return abut_builder_add_actuator(job->builder, &def, NULL);
+}
+
+/* A key's controls without those of dropped actuators. */
+static abut_status add_key(import_job *job, int key) {
+  const mjModel *mj = job->mj;
+  double *ctrl = malloc((size_t)(mj->nu + 1) * sizeof *ctrl);
+  if (!ctrl) return abut_fail(ABUT_ERROR_MEMORY, "key %d: out of memory", key);
+  int nu = 0;
+  for (int i = 0; i < mj->nu; i++)
+    if (abut_import_actuator_supported(mj, i))
+      ctrl[nu++] = mj->key_ctrl[(size_t)key * (size_t)mj->nu + (size_t)i];
+  abut_status status = abut_builder_add_key(job->builder, name_of(mj, mjOBJ_KEY, key),
+                                            mj->key_qpos + (size_t)key * (size_t)mj->nq,
+                                            mj->key_qvel + (size_t)key * (size_t)mj->nv, ctrl);
+  free(ctrl);
+  return status;
+}
+
+/* ---------------------------------------------------------------------------------------- all of it */
+
+static abut_status describe(import_job *job) {
+  static const double none[3] = {0, 0, 0};
+  const mjModel *mj = job->mj;
+  ABUT_TRY(abut_builder_set_gravity(job->builder, disabled(mj, mjDSBL_GRAVITY) ? none : mj->opt.gravity));
+  ABUT_TRY(abut_builder_set_timestep(job->builder, mj->opt.timestep));
+  for (int i = 1; i < mj->nbody; i++) ABUT_TRY(add_body(job, i));
+  for (int i = 0; i < mj->njnt; i++) ABUT_TRY(add_joint(job, i));
+  for (int i = 0; i < mj->ngeom; i++) ABUT_TRY(add_geom(job, i));
+  for (int i = 0; i < mj->nu; i++)
+    if (abut_import_actuator_supported(mj, i)) ABUT_TRY(add_actuator(job, i));
+  ABUT_TRY(add_filters(job));
+  for (int i = 0; i < mj->nkey; i++) ABUT_TRY(add_key(job, i));
+  char *text = abut_findings_text(&job->findings);
+  if (!text) return abut_fail(ABUT_ERROR_MEMORY, "warnings: out of memory");
+  abut_status status = abut_builder_set_warnings(job->builder, text);
+  free(text);
+  return status;
+}
+
+static abut_status build(import_job *job, abut_model **model) {
+  job->geoms = malloc((size_t)(job->mj->ngeom + 1) * sizeof *job->geoms);
+  if (!job->geoms) return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d geoms", job->mj->ngeom);
+  ABUT_TRY(abut_builder_create(&job->builder));
+  ABUT_TRY(describe(job));
+  return abut_builder_finish(job->builder, model);
+}
+
+/* The builder speaks of objects only: says which file they are in. */
+static abut_status name_file(abut_status status, const char *path) {
+  if (status == ABUT_OK) return status;
+  char message[4096];
+  snprintf(message, sizeof message, "%s", abut_error_message());
+  return abut_fail(status, "%s: %s", path, message);
+}
+
+/* <custom><numeric name="tessellation" data="K"/></custom>: a scene says what the caller does not. */
+static abut_status read_tessellation(import_job *job, const char *path) {
+  int id = mj_name2id(job->mj, mjOBJ_NUMERIC, "tessellation");
+  if (id < 0 || job->tessellation) return ABUT_OK;
+  double k = job->mj->numeric_data[job->mj->numeric_adr[id]];
+  if (!(k >= 1 && k <= 100 && k == (int32_t)k))
+    return abut_fail(ABUT_ERROR_MODEL, "%s: numeric tessellation: %g is not an integer from 1 to 100", path,
+                     k);
+  job->tessellation = (int32_t)k;
+  return ABUT_OK;
+}
+
+abut_status abut_import_mujoco(const char *path, const abut_load_options *options, abut_model **model) {
+  if (!path || !model) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_import_mujoco: a pointer is null");
+  static const abut_load_options defaults = {0};
+  if (!options) options = &defaults;
+  mjModel *mj = NULL;
+  *model = NULL;
+  import_job job = {.hull_points = options->hull_points, .tessellation = options->tessellation};
+  abut_status status = abut_import_compile(path, &job.findings, &mj);
+  if (status == ABUT_OK) {
+    job.mj = mj;
+    abut_import_refuse(mj, &job.findings);
+    status = abut_findings_check(&job.findings, path, options->ignore_unsupported);
+  }
+  if (status == ABUT_OK) status = read_tessellation(&job, path);
+  if (status == ABUT_OK) status = name_file(build(&job, model), path);
+  abut_builder_destroy(job.builder);
+  abut_findings_free(&job.findings);
+  free(job.geoms);
+  mj_deleteModel(mj);
+  return status;
+}
+#endif

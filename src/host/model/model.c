@@ -1,0 +1,234 @@
+/* model.c: the compiled scene's memory, derived quantities and names; opening a scene by its file's kind. */
+#include "host/model/model.h"
+#include "host/base/file.h"
+#include "host/base/geometry.h"
+#include "host/model/model_file.h"
+#include "host/shape/moment.h"
+#include "host/base/status.h"
+#include <stdio.h>
+#include <stdlib.h>
+#ifdef ABUT_HAVE_MUJOCO
+#include "host/import/import.h"
+#endif
+
+/* ---------------------------------------------------------------------------------------- memory */
+
+int64_t abut_array_bytes(int64_t rows, int64_t columns, int64_t element) {
+  int64_t count, bytes;
+  if (rows < 0 || columns < 0) return -1;
+  if (__builtin_mul_overflow(rows, columns, &count) || __builtin_mul_overflow(count, element, &bytes))
+    return -1;
+  return bytes;
+}
+
+int64_t abut_model_bytes(const abut_model *model) {
+  /* the columns of model.def name these */
+  const int32_t nq = model->nq, nv = model->nv, nu = model->nu;
+  int64_t total = 0, bytes;
+#define X(type, name, rows, columns)                                                                         \
+  bytes = abut_array_bytes(model->rows, columns, (int64_t)sizeof(type));                                     \
+  if (bytes < 0 || __builtin_add_overflow(total, bytes, &total)) return -1;
+#include "host/model/model.def"
+#undef X
+  return total;
+}
+
+/* Zeroed memory for one array; not NULL if it is empty, so that NULL means failure. */
+static void *allocate_array(int64_t rows, int64_t columns, size_t element) {
+  int64_t bytes = abut_array_bytes(rows, columns, (int64_t)element);
+  return calloc(bytes ? (size_t)bytes : 1, 1);
+}
+
+abut_status abut_model_allocate(abut_model *model) {
+#define X(name)                                                                                              \
+  if (model->name < 0) return abut_fail(ABUT_ERROR_MODEL, "model: " #name " is %d", model->name);
+  ABUT_MODEL_COUNTS(X)
+  ABUT_SURFACE_COUNTS(X)
+#undef X
+  int64_t bytes = abut_model_bytes(model);
+  if (bytes < 0 || (uint64_t)bytes > SIZE_MAX / 2)
+    return abut_fail(ABUT_ERROR_MEMORY, "model: its counts make more bytes than there can be");
+  int missing = 0;
+  const int32_t nq = model->nq, nv = model->nv, nu = model->nu;
+#define X(type, name, rows, columns)                                                                         \
+  model->name = allocate_array(model->rows, columns, sizeof(type));                                          \
+  missing |= !model->name;
+#include "host/model/model.def"
+#undef X
+  if (!missing) return ABUT_OK;
+  abut_model_free_arrays(model);
+  return abut_fail(ABUT_ERROR_MEMORY, "model: no memory for its %lld bytes", (long long)bytes);
+}
+
+void abut_model_free_arrays(abut_model *model) {
+#define X(type, name, rows, columns)                                                                         \
+  free(model->name);                                                                                         \
+  model->name = NULL;
+#include "host/model/model.def"
+#undef X
+}
+
+void abut_model_destroy(abut_model *model) {
+  if (!model) return;
+  abut_model_free_arrays(model);
+  free(model);
+}
+
+/* ---------------------------------------------------------------------------------------- derived */
+
+static void derive_welds(abut_model *m) {
+  m->body_weldid[0] = 0;
+  for (int32_t b = 1; b < m->nbody; b++)
+    m->body_weldid[b] = m->body_jntnum[b] > 0 ? b : m->body_weldid[m->body_parent[b]];
+}
+
+static void derive_moments(abut_model *m) {
+  for (int32_t b = 0; b < m->nbody; b++)
+    abut_moment_from_principal(m->body_moment + 10 * (size_t)b, m->body_mass[b], m->body_ipos + 3 * (size_t)b,
+                               m->body_iquat + 4 * (size_t)b, m->body_inertia + 3 * (size_t)b);
+}
+
+/* Within a body each dof hangs on the one before; the first on the last dof of the nearest body above. */
+static void derive_dof_tree(abut_model *m) {
+  for (int32_t b = 1; b < m->nbody; b++) {
+    int32_t above = m->body_parent[b];
+    while (above > 0 && m->body_dofnum[above] == 0) above = m->body_parent[above];
+    int32_t previous = above > 0 ? m->body_dofadr[above] + m->body_dofnum[above] - 1 : -1;
+    for (int32_t d = 0; d < m->body_dofnum[b]; d++) {
+      m->dof_parent[m->body_dofadr[b] + d] = previous;
+      previous = m->body_dofadr[b] + d;
+    }
+  }
+}
+
+/* What a joint moves in the reference configuration: diagonal entry of the joint-space mass matrix (kg, kg
+ * m^2), the mean of the three for a ball. subtree: moment of the body and all below it, in the body's frame.
+ */
+static double joint_inertia(const abut_model *m, int32_t j, const double subtree[10]) {
+  static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+  const double *pos = m->jnt_pos + 3 * (size_t)j;
+  double sum = 0;
+  switch (m->jnt_type[j]) {
+  case ABUT_JOINT_SLIDE:
+    return subtree[0] + m->jnt_armature[j];
+  case ABUT_JOINT_HINGE:
+    return abut_moment_about(subtree, pos, m->jnt_axis + 3 * (size_t)j) + m->jnt_armature[j];
+  default:
+    for (int i = 0; i < 3; i++) sum += abut_moment_about(subtree, pos, axes[i]);
+    return sum / 3 + m->jnt_armature[j];
+  }
+}
+
+/* MuJoCo's solref as a stiffness: (time constant, damping ratio), or directly (-stiffness, -damping) per
+ * inertia. */
+static double limit_stiffness(const double solref[2], double inertia) {
+  if (solref[0] <= 0) return -solref[0] * inertia;
+  double t = solref[0] * solref[1];
+  return inertia / (t * t);
+}
+
+/* Uses body_moment as scratch for the subtrees' moments: call before derive_moments' result is wanted. */
+static void derive_limits(abut_model *m) {
+  for (int32_t b = m->nbody - 1; b > 0; b--) {
+    const double *subtree = m->body_moment + 10 * (size_t)b;
+    for (int32_t j = m->body_jntadr[b]; j < m->body_jntadr[b] + m->body_jntnum[b]; j++) {
+      m->jnt_inertia[j] = joint_inertia(m, j, subtree);
+      m->jnt_limit_stiffness[j] =
+          m->jnt_limited[j] ? limit_stiffness(m->jnt_solref + 2 * (size_t)j, m->jnt_inertia[j]) : 0;
+    }
+    abut_moment_add(m->body_moment + 10 * (size_t)m->body_parent[b], 1, subtree, m->body_pos + 3 * (size_t)b,
+                    m->body_quat + 4 * (size_t)b);
+  }
+}
+
+void abut_model_derive(abut_model *model) {
+  derive_welds(model);
+  derive_dof_tree(model);
+  derive_moments(model);
+  derive_limits(model);
+  derive_moments(model);
+}
+
+/* ---------------------------------------------------------------------------------------- names, sizes */
+
+/* First row of a kind in name_adr and, through count, how many there are; -1 for an unknown kind. */
+static int32_t name_row(const abut_model *m, char kind, int32_t *count) {
+  const int32_t counts[5] = {m->nbody, m->njnt, m->ngeom, m->nu, m->nkey};
+  const char *kinds = "bjgak", *found = kind ? strchr(kinds, kind) : NULL;
+  int32_t first = 0;
+  if (!found) return -1;
+  for (const char *k = kinds; k < found; k++) first += counts[k - kinds];
+  *count = counts[found - kinds];
+  return first;
+}
+
+const char *abut_model_name(const abut_model *model, char kind, int32_t id) {
+  int32_t count = 0, first = model ? name_row(model, kind, &count) : -1;
+  if (first < 0 || id < 0 || id >= count) return NULL;
+  return model->text + model->name_adr[first + id];
+}
+
+const char *abut_model_label(const abut_model *model, char kind, int32_t id, char label[ABUT_LABEL]) {
+  const char *noun = kind == 'b'   ? "body"
+                     : kind == 'j' ? "joint"
+                     : kind == 'g' ? "geom"
+                     : kind == 'a' ? "actuator"
+                                   : "key";
+  const char *name = abut_model_name(model, kind, id);
+  if (name && *name)
+    snprintf(label, ABUT_LABEL, "%s '%s'", noun, name);
+  else
+    snprintf(label, ABUT_LABEL, "%s %d", noun, id);
+  return label;
+}
+
+const char *abut_model_warnings(const abut_model *model) {
+  return model ? model->text + model->warnings : "";
+}
+
+abut_model_sizes abut_model_get_sizes(const abut_model *model) {
+  abut_model_sizes sizes = {0};
+  if (!model) return sizes;
+  sizes.nbody = model->nbody;
+  sizes.njnt = model->njnt;
+  sizes.nq = model->nq;
+  sizes.nv = model->nv;
+  sizes.nu = model->nu;
+  sizes.ngeom = model->ngeom;
+  sizes.npair = model->npair;
+  sizes.nkey = model->nkey;
+  return sizes;
+}
+
+abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms[2]) {
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(geoms, "geoms");
+  if (pair < 0 || pair >= model->npair)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "pair %d does not exist: the model has %d", pair, model->npair);
+  geoms[0] = model->pair_geom1[pair];
+  geoms[1] = model->pair_geom2[pair];
+  return ABUT_OK;
+}
+
+/* ---------------------------------------------------------------------------------------- load */
+
+/* MJCF and URDF. */
+static abut_status load_description(const char *path, const abut_load_options *options, abut_model **model) {
+#ifdef ABUT_HAVE_MUJOCO
+  return abut_import_mujoco(path, options, model);
+#else
+  (void)options, (void)model;
+  return abut_fail(ABUT_ERROR_UNSUPPORTED, "built without MuJoCo: '%s' needs it (.abut files do not)", path);
+#endif
+}
+
+abut_status abut_model_load(const char *path, const abut_load_options *options, abut_model **model) {
+  ABUT_REQUIRE(path, "path");
+  ABUT_REQUIRE(model, "model");
+  *model = NULL;
+  if (abut_file_has_extension(path, ".abut")) return abut_model_file_load(path, model);
+  if (!abut_file_has_extension(path, ".xml") && !abut_file_has_extension(path, ".urdf"))
+    return abut_fail(ABUT_ERROR_FILE, "'%s': a scene is an .xml (MJCF), .urdf or .abut file", path);
+  abut_load_options defaults = {0};
+  return load_description(path, options ? options : &defaults, model);
+}
