@@ -1,4 +1,4 @@
-/* measure_manifold.c: lines of smooth contact manifolds, one thread, single precision: pieces, a whole pair
+/* bench_manifold.c: lines of smooth contact manifolds, one thread, single precision: pieces, a whole pair
  * of armadillos with its derivatives, and what leaving out edges or one side saves. */
 #include "bench_armadillo.h"
 #include "host/measure/measure_manifold.h"

@@ -1,4 +1,4 @@
-/* longrange_query.c: long-range queries as JSON. */
+/* query_longrange.c: long-range queries as JSON. */
 #ifdef ABUT_HAVE_JANSSON
 #include "abut/abut.h"
 #include "cli.h"

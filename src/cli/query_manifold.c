@@ -1,4 +1,4 @@
-/* manifold_query.c: closest points of edges and of triangles, distances to superquadrics and polyhedra, and
+/* query_manifold.c: closest points of edges and of triangles, distances to superquadrics and polyhedra, and
  * whole manifolds, as JSON. */
 #include "query.h"
 #ifdef ABUT_HAVE_JANSSON

@@ -1,4 +1,4 @@
-/* instances.c: in place of src/host/base/instances.c: the readers need one instance of the kernels, not
+/* kernels.c: in place of src/host/base/instances.c: the readers need one instance of the kernels, not
  * seven.
  */
 #include "kernels/table.h"

@@ -1,4 +1,4 @@
-/* mesh_potential.inl: pairs of triangle meshes in a step: their lists, their terms at the iterate, their
+/* longrange.inl: pairs of triangle meshes in a step: their lists, their terms at the iterate, their
  * value and certificate at a trial. A list belongs to a pose: to make it costs a few per cent of what it
  * takes to evaluate it. Planes go on from list to list within a step; a step begins without any, so that it
  * depends on its state alone. A team's leader does it all. */
