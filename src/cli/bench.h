@@ -30,7 +30,7 @@ int bench_roof_lines(bench *in);
 
 /* Long-range contact (bench_longrange.c). */
 int bench_longrange_lines(bench *in);
-/* Smooth contact manifolds (measure_manifold.c). */
+/* Smooth contact manifolds (bench_manifold.c). */
 int bench_manifold_lines(bench *in);
 int bench_manifold_gpu_lines(bench *in); /* bench_manifold_gpu.c */
 /* Book stacking (bench_books.c). */
