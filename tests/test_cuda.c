@@ -19,7 +19,7 @@ typedef struct trial {
 static int on_cpu(const scene *s, const trial *t, outcome *o) {
   abut_options options = test_options(t->nenv);
   options.dtype = t->dtype;
-  options.contact = t->contact;
+  options.implicit.contact = t->contact;
   outcome_create(o, s, &options, t->nstep);
   abut_batch *b = batch_of(s, &options);
   if (!b) return 0;
@@ -33,9 +33,9 @@ static int on_cpu(const scene *s, const trial *t, outcome *o) {
 static int on_gpu(const scene *s, const trial *t, outcome *o) {
   abut_options options = test_options(t->nenv);
   options.dtype = t->dtype;
-  options.contact = t->contact;
+  options.implicit.contact = t->contact;
   options.device = ABUT_DEVICE_CUDA;
-  options.pair_capacity = t->capacity;
+  options.implicit.pair_capacity = t->capacity;
   outcome_create(o, s, &options, t->nstep);
   options.team = t->threads_each ? 1 : 32;
   abut_batch *b = batch_of(s, &options);
@@ -147,7 +147,7 @@ TEST(state_is_one_wherever_it_is) {
 static void profiled_rollout(const scene *s, int capacity, stage_profile *profile, outcome *o) {
   abut_options options = test_options(2);
   options.device = ABUT_DEVICE_CUDA;
-  options.pair_capacity = capacity;
+  options.implicit.pair_capacity = capacity;
   outcome_create(o, s, &options, 2);
   abut_batch *b = batch_of(s, &options);
   REQUIRE(b);
@@ -338,7 +338,7 @@ static int64_t fail_once(const scene *s, int64_t fail_at, int sticky, int no_loo
   outcome out;
   abut_batch *b = NULL;
   o.device = ABUT_DEVICE_CUDA;
-  o.pair_capacity = 1; /* the memory grows on the way */
+  o.implicit.pair_capacity = 1; /* the memory grows on the way */
   outcome_create(&out, s, &o, 1);
   fake_use((fake_plan){.fail_at = fail_at, .sticky = sticky, .no_loops = no_loops});
   abut_status status = abut_batch_create(s->model, &o, &b);

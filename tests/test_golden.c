@@ -48,7 +48,7 @@ static int run_golden(const golden *g, const abut_kernels *k, uint64_t *forward,
   snprintf(path, sizeof path, "scenes/%s.abut", g->scene);
   if (!scene_load(path, &s)) return 0;
   abut_options o = test_options(ENVS);
-  o.contact = g->contact;
+  o.implicit.contact = g->contact;
   o.dtype = g->dtype;
   abut_batch *b = batch_of(&s, &o);
   if (!b) return 0;

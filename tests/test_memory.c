@@ -72,8 +72,8 @@ TEST(memory_is_as_estimated) {
   o.dtype = ABUT_F32;
   o.threads = 2;
   check_estimate("scenes/ant_box.abut", o, 20);
-  o.contact = ABUT_CONTACT_INVERSE;
-  o.stiffness = 1e-9;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.stiffness = 1e-9;
   check_estimate("scenes/incline.abut", o, 5);
 }
 
@@ -138,7 +138,7 @@ TEST(rollout_allocates_nothing) {
     for (int32_t threads = 1; threads <= 2; threads++) {
       abut_options o = test_options(test_quick() ? 20 : 60);
       o.threads = threads;
-      o.pair_capacity = s.n.npair;
+      o.implicit.pair_capacity = s.n.npair;
       abut_batch *b = batch_of(&s, &o);
       run first, again;
       run_create(&first, &s, &o, 3);

@@ -95,7 +95,7 @@ static void check_linear_momentum(abut_options options, start_state *start, doub
 
 static void check_contact(int32_t contact, int64_t nenv) {
   abut_options o = collision_options(test_quick() ? 2 : nenv);
-  o.contact = contact;
+  o.implicit.contact = contact;
   check_linear_momentum(o, pairs_state, 1);
   check_linear_momentum(o, cloud_state, 10);
 }
@@ -105,7 +105,7 @@ TEST(collisions_conserve_linear_momentum_inverse) { check_contact(ABUT_CONTACT_I
 
 TEST(collisions_conserve_linear_momentum_vertex_friction) {
   abut_options o = collision_options(test_quick() ? 2 : 8);
-  o.friction_form = ABUT_FRICTION_VERTEX;
+  o.implicit.friction_form = ABUT_FRICTION_VERTEX;
   check_linear_momentum(o, pairs_state, 1);
 }
 
@@ -126,7 +126,8 @@ static int solve_step(worker *w, const double *qpos, const double *qvel) {
   lane_group *g = &w->g;
   program_io io = {.capacity = b->capacity};
 #define RUN(name) k->stage[STAGE_##name](p, g, &io)
-  const double *from[] = {qpos, qvel, m->gravity, m->geom_friction, m->body_mass, &b->options.stiffness};
+  const double *from[] = {
+      qpos, qvel, m->gravity, m->geom_friction, m->body_mass, &b->options.implicit.stiffness};
   const int32_t to[] = {p->at.qpos_t, p->at.qvel, p->at.gravity, p->at.friction, p->at.mass, p->at.stiffness},
                 n[] = {m->nq, m->nv, 3, m->ngeom, m->nbody, 1};
   for (int i = 0; i < 6; i++)
@@ -315,8 +316,8 @@ static void check_pairs(abut_options options) {
  * below 1e-9. */
 static abut_options pair_options(int32_t contact) {
   abut_options o = collision_options(1);
-  o.contact = contact;
-  o.slip_velocity = 3e-3;
+  o.implicit.contact = contact;
+  o.implicit.slip_velocity = 3e-3;
   return o;
 }
 

@@ -19,7 +19,7 @@ typedef struct outcome {
 static int simulate(const scene *s, const abut_kernels *k, int64_t nenv, int64_t nstep, int32_t contact,
                     outcome *out) {
   abut_options o = test_options(nenv);
-  o.contact = contact;
+  o.implicit.contact = contact;
   o.threads = 1;
   abut_batch *b = batch_of(s, &o);
   if (!b) return 0;

@@ -81,7 +81,7 @@ static int trial_open(trial *out, const cli_options *options, const char *name, 
   asked.device = options->device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
   asked.threads = 1;
   asked.dtype = options->dtype;
-  asked.contact = ABUT_CONTACT_LONGRANGE;
+  asked.implicit.contact = ABUT_CONTACT_LONGRANGE;
   if (code == CLI_OK) code = job_create(&out->job, &asked, out->task.problem.nstep, 0);
   cli_options start = *options;
   start.key = out->task.key;

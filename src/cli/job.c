@@ -48,20 +48,20 @@ abut_options job_options(const cli_options *options) {
   out.device = options->device;
   out.threads = (int32_t)options->threads;
   out.dtype = options->dtype;
-  out.contact = options->contact;
-  out.form = options->form;
-  take(&out.epsilon, options->epsilon);
-  out.weights = options->weights;
-  out.friction_form = options->friction_form;
-  out.solver = options->solver;
+  out.implicit.contact = options->contact;
+  out.implicit.form = options->form;
+  take(&out.implicit.epsilon, options->epsilon);
+  out.implicit.weights = options->weights;
+  out.implicit.friction_form = options->friction_form;
+  out.implicit.solver = options->solver;
   if (options->max_iterations) out.max_iterations = (int32_t)options->max_iterations;
   take(&out.timestep, options->dt);
-  take(&out.reach, options->reach);
-  take(&out.stiffness, options->stiffness);
-  take(&out.length, options->length);
-  take(&out.gap0, options->gap0);
-  take(&out.max_separation, options->max_separation);
-  take(&out.slip_velocity, options->slip);
+  take(&out.implicit.reach, options->reach);
+  take(&out.implicit.stiffness, options->stiffness);
+  take(&out.implicit.length, options->length);
+  take(&out.implicit.gap0, options->gap0);
+  take(&out.implicit.max_separation, options->max_separation);
+  take(&out.implicit.slip_velocity, options->slip);
   take(&out.tolerance, options->tol);
   if (cli_given(options, "friction")) out.friction = options->friction;
   return out;
@@ -70,9 +70,9 @@ abut_options job_options(const cli_options *options) {
 int job_check(const cli_options *given, const abut_options *asked) {
   const char *const words[] = {"form", "epsilon"};
   for (int i = 0; i < 2; i++)
-    if (cli_given(given, words[i]) && asked->contact != ABUT_CONTACT_LONGRANGE)
+    if (cli_given(given, words[i]) && asked->implicit.contact != ABUT_CONTACT_LONGRANGE)
       return cli_error("--%s: needs --contact longrange, not %s", words[i],
-                       cli_choice("contact", asked->contact));
+                       cli_choice("contact", asked->implicit.contact));
   return CLI_OK;
 }
 

@@ -148,14 +148,14 @@ static const struct {
   double most;   /* 0: no bound but that of all numbers */
   int excluded;  /* whether the bound itself is too large */
 } numbers[] = {{"dt", NUMBER_POSITIVE, offsetof(abut_options, timestep), 0, 0},
-               {"reach", NUMBER_POSITIVE, offsetof(abut_options, reach), 0.5, 1},
-               {"stiffness", NUMBER_POSITIVE, offsetof(abut_options, stiffness), 0, 0},
-               {"length", NUMBER_POSITIVE, offsetof(abut_options, length), 0, 0},
-               {"gap0", NUMBER_POSITIVE, offsetof(abut_options, gap0), 0, 0},
-               {"max-separation", NUMBER_POSITIVE, offsetof(abut_options, max_separation), 0, 0},
+               {"reach", NUMBER_POSITIVE, offsetof(abut_options, implicit.reach), 0.5, 1},
+               {"stiffness", NUMBER_POSITIVE, offsetof(abut_options, implicit.stiffness), 0, 0},
+               {"length", NUMBER_POSITIVE, offsetof(abut_options, implicit.length), 0, 0},
+               {"gap0", NUMBER_POSITIVE, offsetof(abut_options, implicit.gap0), 0, 0},
+               {"max-separation", NUMBER_POSITIVE, offsetof(abut_options, implicit.max_separation), 0, 0},
                {"friction", NUMBER_NONNEGATIVE, offsetof(abut_options, friction), 1e6, 1},
-               {"slip", NUMBER_POSITIVE, offsetof(abut_options, slip_velocity), 0, 0},
-               {"epsilon", NUMBER_POSITIVE, offsetof(abut_options, epsilon), 100, 0},
+               {"slip", NUMBER_POSITIVE, offsetof(abut_options, implicit.slip_velocity), 0, 0},
+               {"epsilon", NUMBER_POSITIVE, offsetof(abut_options, implicit.epsilon), 100, 0},
                {"tol", NUMBER_POSITIVE, offsetof(abut_options, tolerance), 0, 0}};
 
 static int check_most(const json_node *at, size_t i, double value) {
@@ -172,7 +172,7 @@ int task_options(const task *in, const cli_options *given, abut_options *out) {
   static const char *const models[] = {"local", "inverse", "longrange", NULL}, *const forms[] = {
                                                                                    "weighted", "paper", NULL};
   json_node top, at;
-  int contact = out->contact, form = out->form;
+  int contact = out->implicit.contact, form = out->implicit.form;
   int64_t iterations = out->max_iterations;
   int code = node_open(&top, in->file, in->json);
   if (code != CLI_OK || !node_has(&top, "options")) return code;
@@ -187,8 +187,8 @@ int task_options(const task *in, const cli_options *given, abut_options *out) {
   if (code == CLI_OK) code = node_choice(&at, "contact", models, &contact);
   if (code == CLI_OK) code = node_choice(&at, "form", forms, &form);
   if (code == CLI_OK) code = node_integer(&at, "max-iterations", 1, 1000000, &iterations);
-  if (!cli_given(given, "contact")) out->contact = contact;
-  if (!cli_given(given, "form")) out->form = form;
+  if (!cli_given(given, "contact")) out->implicit.contact = contact;
+  if (!cli_given(given, "form")) out->implicit.form = form;
   if (!cli_given(given, "max-iterations")) out->max_iterations = (int32_t)iterations;
   return code;
 }

@@ -1,8 +1,9 @@
-/* batch.c: N environments of one model: options, memory, parameters, state. */
+/* batch.c: N environments of one model: memory, parameters, state. */
 #include "host/batch/batch.h"
 #include "host/base/memory.h"
 #include "host/batch/backend.h"
 #include "host/base/status.h"
+#include "host/batch/options.h"
 #include "host/batch/tape.h"
 #include "host/batch/tensor.h"
 #include <math.h>
@@ -10,66 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-abut_options abut_default_options(void) {
-  abut_options o = {0};
-  o.nenv = 1;
-  o.max_iterations = 1000;
-  o.timestep = 0.01;
-  o.reach = 1e-3;
-  o.length = 1;
-  o.max_separation = 5e-3;
-  o.friction = -1;
-  o.slip_velocity = 1e-4;
-  o.tolerance = 1e-6;
-  o.epsilon = 0.5;
-  return o;
-}
-
-#define RANGE(ok, name, format, value)                                                                       \
-  if (!(ok)) return abut_fail(ABUT_ERROR_ARGUMENT, "option %s: %" format " is out of range", name, value)
-
-/* Checks options and resolves every default. */
-static abut_status resolve(const abut_options *in, abut_options *o) {
-  *o = *in;
-  RANGE(o->nenv >= 1 && o->nenv <= (int64_t)1 << 40, "nenv", "lld", (long long)o->nenv);
-  RANGE(o->dtype == ABUT_F64 || o->dtype == ABUT_F32, "dtype", "d", o->dtype);
-  RANGE(o->contact >= ABUT_CONTACT_LOCAL && o->contact <= ABUT_CONTACT_LONGRANGE, "contact", "d", o->contact);
-  RANGE(o->form == ABUT_FORM_WEIGHTED || o->form == ABUT_FORM_PAPER, "form", "d", o->form);
-  RANGE(o->weights == 0 || o->weights == 1, "weights", "d", o->weights);
-  RANGE(o->friction_form == 0 || o->friction_form == 1, "friction_form", "d", o->friction_form);
-  RANGE(o->solver == 0 || o->solver == 1, "solver", "d", o->solver);
-  RANGE(o->threads >= 0 && o->threads <= 4096, "threads", "d", o->threads);
-  RANGE(o->max_iterations >= 1, "max_iterations", "d", o->max_iterations);
-  RANGE(o->pair_capacity >= 0, "pair_capacity", "d", o->pair_capacity);
-  RANGE(o->device >= 0 && o->device <= 2, "device", "d", o->device);
-  RANGE(o->device_id >= 0, "device_id", "d", o->device_id);
-  if (o->stream && o->device != ABUT_DEVICE_CUDA)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "option stream: %p is of no use to a batch on the CPU", o->stream);
-  if (o->device_id && o->device != ABUT_DEVICE_CUDA)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "option device_id: %d names a GPU, this batch is on the CPU",
-                     o->device_id);
-  RANGE(o->team == 0 || o->team == 1 || o->team == 32, "team", "d", o->team);
-  if (o->timestep == 0) o->timestep = 0.01;
-  if (o->stiffness == 0) o->stiffness = o->contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-8;
-  if (o->gap0 == 0) o->gap0 = o->contact == ABUT_CONTACT_LOCAL ? 0.5 * o->reach * o->length : 1e-4;
-  RANGE(o->timestep > 0 && isfinite(o->timestep), "timestep", "g", o->timestep);
-  RANGE(o->reach > 0 && o->reach < 0.5, "reach", "g", o->reach);
-  RANGE(o->stiffness > 0 && isfinite(o->stiffness), "stiffness", "g", o->stiffness);
-  RANGE(o->length > 0 && isfinite(o->length), "length", "g", o->length);
-  RANGE(o->gap0 > 0 && isfinite(o->gap0), "gap0", "g", o->gap0);
-  RANGE(o->max_separation >= 0 && isfinite(o->max_separation), "max_separation", "g", o->max_separation);
-  RANGE(!isnan(o->friction) && o->friction < 1e6, "friction", "g", o->friction);
-  RANGE(o->slip_velocity > 0 && isfinite(o->slip_velocity), "slip_velocity", "g", o->slip_velocity);
-  RANGE(o->epsilon > 0 && o->epsilon <= 100, "epsilon", "g", o->epsilon);
-  RANGE(o->tolerance > 0 && isfinite(o->tolerance), "tolerance", "g", o->tolerance);
-  if (o->threads == 0) o->threads = (int32_t)sysconf(_SC_NPROCESSORS_ONLN);
-  if (o->threads < 1) o->threads = 1;
-  return ABUT_OK;
-}
-
 static int32_t initial_capacity(const abut_model *m, const abut_options *o) {
-  int32_t all = m->npair > 0 ? m->npair : 1, start = o->pair_capacity;
-  if (start == 0) start = o->contact != ABUT_CONTACT_LOCAL ? all : 8 + 4 * m->nbody;
+  int32_t all = m->npair > 0 ? m->npair : 1, start = o->implicit.pair_capacity;
+  if (start == 0) start = o->implicit.contact != ABUT_CONTACT_LOCAL ? all : 8 + 4 * m->nbody;
   return start < all ? start : all;
 }
 
@@ -110,7 +54,8 @@ static const backend *backend_of(const abut_options *o) {
 enum { FAR_FIRST = 1024 }; /* entries of long-range lists to begin with */
 
 static abut_status plan(const abut_model *model, const abut_options *options, abut_batch *b) {
-  ABUT_TRY(resolve(options, &b->options));
+  b->options = *options;
+  ABUT_TRY(options_resolve(model, &b->options));
   b->model = model;
   const backend *k = backend_of(&b->options);
   ABUT_TRY(k->find(&b->options));
@@ -181,7 +126,8 @@ static void state_free(const abut_batch *b, batch_state *s) {
 
 static abut_status default_parameters(abut_batch *b) {
   const abut_model *m = b->model;
-  const double *from[PARAM_COUNT] = {m->gravity,       m->geom_friction, m->body_mass, &b->options.stiffness,
+  const double *from[PARAM_COUNT] = {m->gravity,       m->geom_friction,
+                                     m->body_mass,     &b->options.implicit.stiffness,
                                      m->actuator_gain, m->actuator_bias};
   for (int i = 0; i < PARAM_COUNT; i++) {
     parameter_array *p = &b->parameters[i];

@@ -78,12 +78,12 @@ static void fill_pairs(const abut_model *m, const abut_options *o, pair_info *pa
   for (int32_t i = 0; i < m->npair; i++) {
     pair_info *p = &pairs[i];
     memset(p, 0, sizeof *p);
-    p->side[0] = make_side(m, m->pair_geom1[i], o->weights);
-    p->side[1] = make_side(m, m->pair_geom2[i], o->weights);
+    p->side[0] = make_side(m, m->pair_geom1[i], o->implicit.weights);
+    p->side[1] = make_side(m, m->pair_geom2[i], o->implicit.weights);
     p->halfspace = m->geom_type[m->pair_geom2[i]] == ABUT_GEOM_PLANE;
     int mesh =
         m->geom_type[m->pair_geom1[i]] == ABUT_GEOM_MESH || m->geom_type[m->pair_geom2[i]] == ABUT_GEOM_MESH;
-    if (o->contact == ABUT_CONTACT_LONGRANGE && !p->halfspace) p->far = mesh ? FAR_MESH : FAR_CONVEX;
+    if (o->implicit.contact == ABUT_CONTACT_LONGRANGE && !p->halfspace) p->far = mesh ? FAR_MESH : FAR_CONVEX;
     for (int j = 0; p->far && j < 2; j++) fill_tree(m, &p->side[j]);
     if (p->halfspace) world_plane(m, m->pair_geom2[i], p->normal, &p->offset);
     p->friction = o->friction >= 0 ? -1 : m->pair_friction[i]; /* an override sets every geom's (batch.c) */
@@ -140,20 +140,20 @@ static int32_t most_points(const abut_model *m) {
 abut_status params_create(const abut_model *m, const abut_options *o, step_params *p) {
   memset(p, 0, sizeof *p);
   p->model = m;
-  p->barrier = o->contact == ABUT_CONTACT_LOCAL ? ABUT_CONTACT_LOCAL : ABUT_CONTACT_INVERSE;
-  p->weighted = o->form == ABUT_FORM_WEIGHTED;
-  p->epsilon = o->epsilon;
-  p->vertex_friction = o->friction_form == ABUT_FRICTION_VERTEX;
-  p->nested = o->solver == ABUT_SOLVER_NESTED;
+  p->barrier = o->implicit.contact == ABUT_CONTACT_LOCAL ? ABUT_CONTACT_LOCAL : ABUT_CONTACT_INVERSE;
+  p->weighted = o->implicit.form == ABUT_FORM_WEIGHTED;
+  p->epsilon = o->implicit.epsilon;
+  p->vertex_friction = o->implicit.friction_form == ABUT_FRICTION_VERTEX;
+  p->nested = o->implicit.solver == ABUT_SOLVER_NESTED;
   p->max_iterations = o->max_iterations;
   p->dt = o->timestep;
-  p->reach = o->reach;
-  p->length = o->length;
-  p->slip = o->slip_velocity;
-  p->spin_radius = 1e-4 * o->length;
+  p->reach = o->implicit.reach;
+  p->length = o->implicit.length;
+  p->slip = o->implicit.slip_velocity;
+  p->spin_radius = 1e-4 * o->implicit.length;
   p->tolerance = o->tolerance;
-  p->gap0 = o->gap0;
-  p->max_separation = o->max_separation;
+  p->gap0 = o->implicit.gap0;
+  p->max_separation = o->implicit.max_separation;
   p->npt = most_points(m);
   size_t nb = (size_t)m->nbody, ng = (size_t)m->ngeom, np = (size_t)m->npair;
   pair_info *pairs = calloc(np + 1, sizeof *pairs);

@@ -48,7 +48,7 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   s->nv = b->model->nv;
   s->npair = b->model->npair;
   s->dtype = b->options.dtype;
-  s->contact = b->options.contact;
+  s->contact = b->options.implicit.contact;
   s->capacity = b->capacity;
   s->elem = elem_size(b);
   piece p[PIECES];
@@ -78,11 +78,11 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   if (s->model != b->model || s->nq != b->model->nq || s->nv != b->model->nv || s->npair != b->model->npair)
     return abut_fail(ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s: it is of another model",
                      (long long)s->nenv, PLURAL(s->nenv));
-  if (s->nenv != b->options.nenv || s->dtype != b->options.dtype || s->contact != b->options.contact)
+  if (s->nenv != b->options.nenv || s->dtype != b->options.dtype || s->contact != b->options.implicit.contact)
     return abut_fail(
         ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s (%s, %s) does not fit a batch of %lld (%s, %s)",
         (long long)s->nenv, PLURAL(s->nenv), dtype_name(s->dtype), contact_name(s->contact),
-        (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.contact));
+        (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.implicit.contact));
   if (s->capacity > b->capacity) ABUT_TRY(batch_make_room(b, s->capacity, 0, 0));
   ABUT_TRY(b->backend->fetch(b));
   size_t n = (size_t)s->nenv;
