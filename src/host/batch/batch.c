@@ -1,4 +1,4 @@
-/* batch.c: N environments of one model: memory, parameters, state. */
+/* batch.c: N environments of one model: memory, state. */
 #include "host/batch/batch.h"
 #include "host/base/memory.h"
 #include "host/batch/backend.h"
@@ -15,15 +15,6 @@ static int32_t initial_capacity(const abut_model *m, const abut_options *o) {
   int32_t all = m->npair > 0 ? m->npair : 1, start = o->implicit.pair_capacity;
   if (start == 0) start = o->implicit.contact != ABUT_CONTACT_LOCAL ? all : 8 + 4 * m->nbody;
   return start < all ? start : all;
-}
-
-static void parameter_sizes(const abut_model *m, parameter_array p[PARAM_COUNT]) {
-  p[PARAM_GRAVITY].n = 3;
-  p[PARAM_FRICTION].n = m->ngeom;
-  p[PARAM_MASS].n = m->nbody;
-  p[PARAM_STIFFNESS].n = 1;
-  p[PARAM_GAIN].n = m->nu;
-  p[PARAM_BIAS].n = 3 * m->nu;
 }
 
 int64_t record_bytes(const abut_batch *b) {
@@ -62,7 +53,7 @@ static abut_status plan(const abut_model *model, const abut_options *options, ab
   b->backend = k;
   b->kernels = b->backend->kernels(&b->options);
   b->capacity = b->nslot = initial_capacity(model, &b->options);
-  parameter_sizes(model, b->parameters);
+  parameters_count(b);
   ABUT_TRY(params_create(model, &b->options, &b->params));
   b->far = b->params.far ? FAR_FIRST : 0;
   return ABUT_OK;
@@ -124,22 +115,6 @@ static void state_free(const abut_batch *b, batch_state *s) {
   memset(s, 0, sizeof *s);
 }
 
-static abut_status default_parameters(abut_batch *b) {
-  const abut_model *m = b->model;
-  const double *from[PARAM_COUNT] = {m->gravity,       m->geom_friction,
-                                     m->body_mass,     &b->options.implicit.stiffness,
-                                     m->actuator_gain, m->actuator_bias};
-  for (int i = 0; i < PARAM_COUNT; i++) {
-    parameter_array *p = &b->parameters[i];
-    p->rows = 1;
-    p->data = calloc((size_t)p->n + 1, elem_size(b));
-    if (!p->data) return abut_fail(ABUT_ERROR_MEMORY, "parameters: out of memory");
-    int override = i == PARAM_FRICTION && b->options.friction >= 0;
-    for (int32_t j = 0; j < p->n; j++) elem_put(b, p->data, j, override ? b->options.friction : from[i][j]);
-  }
-  return ABUT_OK;
-}
-
 static abut_status refuse_if_too_large(const abut_model *model, const abut_options *options) {
   int64_t total;
   if (options->device == ABUT_DEVICE_CUDA) return ABUT_OK; /* its own memory decides */
@@ -157,7 +132,7 @@ static abut_status create(const abut_model *model, const abut_options *options, 
   ABUT_TRY(plan(model, options, b));
   ABUT_TRY(state_allocate(b, &b->state));
   if (b->backend == &backend_cpu) ABUT_TRY(state_allocate(b, &b->next));
-  ABUT_TRY(default_parameters(b));
+  ABUT_TRY(parameters_default(b));
   ABUT_TRY(b->backend->open(b));
   return abut_batch_reset(b, NULL, -1);
 }
@@ -278,58 +253,13 @@ abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels) {
   return b->backend->open(b);
 }
 
-/* A copy of a tensor's data in host memory, to be freed. */
-static abut_status tensor_copy(const abut_batch *b, const char *name, const abut_tensor *t, char **copy) {
+abut_status batch_copy_tensor(const abut_batch *b, const char *name, const abut_tensor *t, char **copy) {
   size_t bytes = tensor_bytes(t);
   *copy = malloc(bytes + 1);
   if (!*copy) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory", name);
   if (tensor_on_gpu(t)) return b->backend->read(b, *copy, tensor_data(t), bytes);
   memcpy(*copy, tensor_data(t), bytes);
   return ABUT_OK;
-}
-
-static const char *const parameter_names[PARAM_COUNT] = {"gravity",   "friction", "mass",
-                                                         "stiffness", "gain",     "bias"};
-
-static abut_status check_parameter(const abut_batch *b, int i, const abut_tensor *t, const char *data) {
-  int64_t n = b->parameters[i].n, count = t->shape[0] * n;
-  for (int64_t j = 0; j < count; j++) {
-    double x = elem_get(b, data, j);
-    int positive = i == PARAM_STIFFNESS || (i == PARAM_MASS && b->model->body_mass[j % n] > 0);
-    if (!isfinite(x) || (positive && !(x > 0)) || (i == PARAM_FRICTION && x < 0))
-      return abut_fail(ABUT_ERROR_ARGUMENT, "%s[%lld, %lld]: %g is not allowed", parameter_names[i],
-                       (long long)(j / n), (long long)(j % n), x);
-  }
-  return ABUT_OK;
-}
-
-abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_REQUIRE(p, "parameters");
-  const abut_tensor *t[PARAM_COUNT] = {p->gravity, p->friction, p->mass, p->stiffness, p->gain, p->bias};
-  const int64_t broadcast[2] = {1, 0};
-  char *data[PARAM_COUNT] = {NULL};
-  for (int i = 0; i < PARAM_COUNT; i++) {
-    int64_t shape[2] = {b->options.nenv, b->parameters[i].n};
-    ABUT_TRY(tensor_check(parameter_names[i], t[i], &b->options, 'r', 2, shape, broadcast));
-  }
-  abut_status status = b->backend->fetch(b);
-  for (int i = 0; i < PARAM_COUNT && status == ABUT_OK; i++) {
-    if (t[i]) status = tensor_copy(b, parameter_names[i], t[i], &data[i]);
-    if (t[i] && status == ABUT_OK) status = check_parameter(b, i, t[i], data[i]);
-  }
-  for (int i = 0; i < PARAM_COUNT; i++) { /* the new ones, or nothing */
-    char *unused = data[i];
-    if (data[i] && status == ABUT_OK) {
-      unused = b->parameters[i].data;
-      b->parameters[i].data = data[i];
-      b->parameters[i].rows = t[i]->shape[0];
-    }
-    free(unused);
-  }
-  if (status != ABUT_OK) return status;
-  b->tape_valid = 0;
-  return b->backend->push(b);
 }
 
 /* A state from outside: no warm contacts, no status, shapes may touch. */
@@ -418,8 +348,8 @@ abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_
   const abut_tensor *t[2] = {qpos, qvel};
   char *data[2] = {NULL};
   abut_status status = b->backend->fetch(b);
-  if (status == ABUT_OK && qpos) status = tensor_copy(b, "qpos", qpos, &data[0]);
-  if (status == ABUT_OK && qvel) status = tensor_copy(b, "qvel", qvel, &data[1]);
+  if (status == ABUT_OK && qpos) status = batch_copy_tensor(b, "qpos", qpos, &data[0]);
+  if (status == ABUT_OK && qvel) status = batch_copy_tensor(b, "qvel", qvel, &data[1]);
   if (status == ABUT_OK && qpos) status = check_quaternions(b, mask, data[0], qpos->shape[0]);
   if (status == ABUT_OK) assign_state(b, mask, t, (const char *const[2]){data[0], data[1]});
   free(data[0]);

@@ -69,6 +69,13 @@ int64_t record_bytes(const abut_batch *b);
 /* Makes room for what a program met (program_io: need, need_far): entries of long-range lists, else contacts;
  * in a reverse pass only lane groups grow, not records. */
 abut_status batch_make_room(abut_batch *b, int64_t contacts, int64_t far, int reverse);
+/* A copy of a tensor's data in host memory, to be freed; name: for messages. */
+abut_status batch_copy_tensor(const abut_batch *b, const char *name, const abut_tensor *t, char **copy);
+
+/* batch_parameters.c: how many numbers each parameter has, and their values where nobody set them. */
+void parameters_count(abut_batch *b);
+abut_status parameters_default(abut_batch *b);
+
 /* Goes on with another instance of the same real type, for tests that compare instances. */
 abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels);
 

@@ -36,10 +36,8 @@ FN void back_fetch_lane(const step_params *k, lane_group *g, program_io *io, int
   lane_zero(W(bar_out_xquat), lane, 4 * m->nbody);
   lane_zero(W(bar_qpos), lane, m->nv);
   lane_zero(W(bar_qvel), lane, m->nv);
-  lane_zero(W(bar_gravity), lane, 3);
-  lane_zero(W(bar_mass), lane, m->nbody);
-  lane_zero(W(bar_friction), lane, m->ngeom);
-  lane_zero(W(bar_stiffness), lane, 1);
+#define COTANGENT(name, count) lane_zero(W(bar_##name), lane, io->parameters[PARAM_##name].n);
+#include "kernels/clock/parameters.def"
   lane_zero(W(ctrl), lane, m->nu);
   lane_parameters(k, w, io, lane, env);
   if (io->bar.min_pivot) ((elem *)io->bar.min_pivot)[env] = (elem)INFINITY;
@@ -146,24 +144,28 @@ KERNEL void stage_back_start(const step_params *k, lane_group *g, program_io *io
   g->live = g->finishing;
 }
 
+/* Row env of a cotangent, where it is wanted. */
+FN void bar_store(const real *field, int lane, int32_t n, char *to, int64_t env) {
+  if (to) lane_store(field, lane, n, (elem *)to + env * n);
+}
+
 /* Results of the whole rollout; the lanes are free. A start that is not a number leaves nothing to
  * differentiate: zero. */
 KERNEL void stage_back_finished(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   const abut_model *m = k->model;
   const cotangents *a = &io->bar;
-  char *const to[6] = {a->qpos0, a->qvel0, a->gravity, a->friction, a->mass, a->stiffness};
-  real *const from[6] = {W(qpos_try),     W(bar_qvel), W(bar_gravity),
-                         W(bar_friction), W(bar_mass), W(bar_stiffness)};
-  const int32_t n[6] = {m->nq, m->nv, 3, m->ngeom, m->nbody, 1};
   if (!LEADER) return;
   LANE_LOOP(lane, g->live) {
     int sane = 1;
     for (int32_t i = 0; i < m->nq; i++) sane &= elem_finite(LANE(W(qpos_t), i, lane));
     if (!sane) lane_zero(W(qpos_try), lane, m->nq);
     if (!sane) lane_zero(W(bar_qvel), lane, m->nv);
-    for (int i = 0; i < 6; i++)
-      if (to[i]) lane_store(from[i], lane, n[i], (elem *)to[i] + g->env[lane] * n[i]);
+    bar_store(W(qpos_try), lane, m->nq, a->qpos0, g->env[lane]);
+    bar_store(W(bar_qvel), lane, m->nv, a->qvel0, g->env[lane]);
+#define COTANGENT(name, count)                                                                               \
+  bar_store(W(bar_##name), lane, io->parameters[PARAM_##name].n, a->name, g->env[lane]);
+#include "kernels/clock/parameters.def"
     g->env[lane] = -1;
     counter_add(&io->finished, 1);
   }

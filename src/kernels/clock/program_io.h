@@ -20,7 +20,11 @@ typedef struct parameter_array {
   int64_t rows;
   int32_t n;
 } parameter_array;
-enum { PARAM_GRAVITY, PARAM_FRICTION, PARAM_MASS, PARAM_STIFFNESS, PARAM_GAIN, PARAM_BIAS, PARAM_COUNT };
+enum {
+#define PARAMETER(name, count, initial, rule, bar) PARAM_##name,
+#include "kernels/clock/parameters.def"
+  PARAM_COUNT
+};
 
 /* State of every environment; a batch has two, so that a rollout commits at its end or not at all. */
 typedef struct batch_state {
@@ -56,9 +60,11 @@ typedef struct rollout_outputs {
 
 /* Cotangents, as abut_vjp_args has them; NULL: zero, or not wanted. */
 typedef struct cotangents {
-  const char *qpos, *qvel, *xpos, *xquat, *contact_force;                         /* of outputs */
-  char *qpos0, *qvel0, *ctrl, *gravity, *friction, *mass, *stiffness, *min_pivot; /* of inputs */
-  char *status;                                                                   /* uint32 */
+  const char *qpos, *qvel, *xpos, *xquat, *contact_force; /* of outputs */
+  char *qpos0, *qvel0, *ctrl, *min_pivot;                 /* of inputs */
+#define COTANGENT(name, count) char *name;
+#include "kernels/clock/parameters.def"
+  char *status; /* uint32 */
 } cotangents;
 
 /* What programs on a device leave to those that follow, and what enqueued ones did since the host last asked.

@@ -136,7 +136,10 @@ FN void record_store(const step_params *k, const lane_group *g, const program_io
 }
 
 FN void lane_parameters(const step_params *k, real *w, const program_io *io, int lane, int64_t env) {
-  real *const fields[PARAM_COUNT] = {W(gravity), W(friction), W(mass), W(stiffness), W(gain), W(bias)};
+  real *const fields[PARAM_COUNT] = {
+#define PARAMETER(name, count, initial, rule, bar) W(name),
+#include "kernels/clock/parameters.def"
+  };
   for (int i = 0; i < PARAM_COUNT; i++) {
     const parameter_array *p = &io->parameters[i];
     lane_load(fields[i], lane, p->n, (const elem *)p->data + (p->rows == 1 ? 0 : env) * p->n);
