@@ -4,6 +4,7 @@
 #include "host/batch/tape.h"
 #include <math.h>
 #include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 abut_rollout_args abut_default_rollout_args(void) {
@@ -12,30 +13,31 @@ abut_rollout_args abut_default_rollout_args(void) {
   return a;
 }
 
-enum { ARRAYS = 15 };
+enum {
+#define INPUT(name, code, ...) ROW_##name,
+#define OUTPUT(name, code, ...) ROW_##name,
+#include "kernels/clock/rollout_arrays.def"
+  ARRAYS
+};
+_Static_assert(offsetof(abut_rollout_args, kick) - offsetof(abut_rollout_args, qpos0) ==
+                   ROW_qpos * sizeof(abut_tensor *),
+               "abut_rollout_args has the inputs of rollout_arrays.def, and no other");
+_Static_assert(sizeof(abut_rollout_args) - offsetof(abut_rollout_args, qpos) ==
+                   (ARRAYS - ROW_qpos) * sizeof(abut_tensor *),
+               "abut_rollout_args ends with the outputs of rollout_arrays.def, and no other");
 
 /* The caller's arrays, and where io points to them. */
 static void arrays_of(const abut_batch *b, const abut_rollout_args *a, program_io *io,
                       caller_array list[ARRAYS]) {
   const abut_model *m = b->model;
-  int64_t n = b->options.nenv, t = a->nstep;
-  rollout_outputs *o = &io->out;
+  const int64_t n = b->options.nenv, t = a->nstep;
+  const int32_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, npair = m->npair;
   const caller_array all[ARRAYS] = {
-      {"qpos0", a->qpos0, 'r', 2, {n, m->nq}, ARRAY_IN_BROADCAST, &io->qpos0.data},
-      {"qvel0", a->qvel0, 'r', 2, {n, m->nv}, ARRAY_IN_BROADCAST, &io->qvel0.data},
-      {"ctrl", a->ctrl, 'r', 3, {n, t, m->nu}, ARRAY_IN_BROADCAST, &io->ctrl.data},
-      {"qpos", a->qpos, 'r', 3, {n, t + 1, m->nq}, ARRAY_OUT, &o->qpos},
-      {"qvel", a->qvel, 'r', 3, {n, t + 1, m->nv}, ARRAY_OUT, &o->qvel},
-      {"xpos", a->xpos, 'r', 4, {n, t + 1, m->nbody, 3}, ARRAY_OUT, &o->xpos},
-      {"xquat", a->xquat, 'r', 4, {n, t + 1, m->nbody, 4}, ARRAY_OUT, &o->xquat},
-      {"contact_force", a->contact_force, 'r', 4, {n, t, m->npair, 3}, ARRAY_OUT, &o->contact_force},
-      {"min_gap", a->min_gap, 'r', 2, {n, t}, ARRAY_OUT, &o->min_gap},
-      {"min_pair", a->min_pair, 'i', 2, {n, t}, ARRAY_OUT, &o->min_pair},
-      {"energy", a->energy, 'r', 3, {n, t, 4}, ARRAY_OUT, &o->energy},
-      {"status", a->status, 'u', 1, {n}, ARRAY_OUT, &o->status},
-      {"iterations", a->iterations, 'i', 2, {n, t}, ARRAY_OUT, &o->iterations},
-      {"moved", a->moved, 'r', 1, {n}, ARRAY_OUT, &o->moved},
-      {"overlap_pair", a->overlap_pair, 'i', 1, {n}, ARRAY_OUT, &o->overlap_pair},
+#define INPUT(name, code, ...)                                                                               \
+  {#name, a->name, code, EXTENTS(__VA_ARGS__), {__VA_ARGS__}, ARRAY_IN_BROADCAST, &io->name.data},
+#define OUTPUT(name, code, ...)                                                                              \
+  {#name, a->name, code, EXTENTS(__VA_ARGS__), {__VA_ARGS__}, ARRAY_OUT, &io->out.name},
+#include "kernels/clock/rollout_arrays.def"
   };
   memcpy(list, all, sizeof all);
 }
@@ -66,23 +68,11 @@ static program_io io_of(const abut_batch *b, const abut_rollout_args *a) {
   program_io io = program_io_of(b);
   io.nstep = a->nstep;
   io.record = a->record != 0;
-  io.qpos0 = input_of(a->qpos0);
-  io.qvel0 = input_of(a->qvel0);
-  io.ctrl = input_of(a->ctrl);
   io.kick = a->kick;
   io.kick_seed = a->kick_seed;
-  io.out = (rollout_outputs){.qpos = tensor_data(a->qpos),
-                             .qvel = tensor_data(a->qvel),
-                             .xpos = tensor_data(a->xpos),
-                             .xquat = tensor_data(a->xquat),
-                             .contact_force = tensor_data(a->contact_force),
-                             .min_gap = tensor_data(a->min_gap),
-                             .energy = tensor_data(a->energy),
-                             .moved = tensor_data(a->moved),
-                             .min_pair = tensor_data(a->min_pair),
-                             .iterations = tensor_data(a->iterations),
-                             .overlap_pair = tensor_data(a->overlap_pair),
-                             .status = tensor_data(a->status)};
+#define INPUT(name, code, ...) io.name = input_of(a->name);
+#define OUTPUT(name, code, ...) io.out.name = tensor_data(a->name);
+#include "kernels/clock/rollout_arrays.def"
   return io;
 }
 

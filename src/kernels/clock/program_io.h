@@ -51,20 +51,17 @@ typedef struct abut_tape {
   char *ctrl;                  /* [T][N][nu] */
 } abut_tape;
 
-/* The rollout's outputs, as abut_rollout_args has them; NULL: not wanted. */
+/* The rollout's outputs; NULL: not wanted. */
 typedef struct rollout_outputs {
-  char *qpos, *qvel, *xpos, *xquat, *contact_force, *min_gap, *energy, *moved;
-  char *min_pair, *iterations, *overlap_pair; /* int32 */
-  char *status;                               /* uint32 */
+#define OUTPUT(name, code, ...) char *name;
+#include "kernels/clock/rollout_arrays.def"
 } rollout_outputs;
 
-/* Cotangents, as abut_vjp_args has them; NULL: zero, or not wanted. */
+/* Cotangents; NULL: zero, or not wanted. */
 typedef struct cotangents {
-  const char *qpos, *qvel, *xpos, *xquat, *contact_force; /* of outputs */
-  char *qpos0, *qvel0, *ctrl, *min_pivot;                 /* of inputs */
-#define COTANGENT(name, count) char *name;
-#include "kernels/clock/parameters.def"
-  char *status; /* uint32 */
+#define GIVEN(name, code, ...) const char *name;
+#define WANTED(name, code, ...) char *name;
+#include "kernels/clock/vjp_arrays.def"
 } cotangents;
 
 /* What programs on a device leave to those that follow, and what enqueued ones did since the host last asked.
@@ -89,7 +86,8 @@ typedef struct program_io {
   batch_state state, next;
   parameter_array parameters[PARAM_COUNT];
   abut_tape tape;
-  input_array qpos0, qvel0, ctrl;
+#define INPUT(name, code, ...) input_array name;
+#include "kernels/clock/rollout_arrays.def"
   double kick;
   uint64_t kick_seed;
   rollout_outputs out;

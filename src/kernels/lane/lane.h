@@ -12,6 +12,7 @@
 #ifndef ABUT_LANE_H
 #define ABUT_LANE_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #if ABUT_REAL == 64
@@ -27,6 +28,9 @@ typedef float elem;
 #endif
 
 #define K(x) ((elem)(x))
+
+/* A struct that is walked as an array: n reals, in order. */
+#define WALKED(type, n) static_assert(sizeof(type) == (n) * sizeof(real), #type " must have " #n " reals")
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__

@@ -13,6 +13,8 @@ typedef struct quat {
 typedef struct mat3 {
   vec3 r0, r1, r2;
 } mat3; /* rows */
+WALKED(vec3, 3);
+WALKED(mat3, 9);
 
 FN vec3 vec(real x, real y, real z) {
   vec3 v = {x, y, z};
