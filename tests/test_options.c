@@ -121,6 +121,28 @@ TEST(options_are_resolved) {
   scene_free(&s);
 }
 
+/* Words count up from 0, and are those of the enums. */
+TEST(words_of_options) {
+  const struct {
+    const char *option, *word;
+    int32_t value;
+  } some[] = {{"method", "implicit", ABUT_METHOD_IMPLICIT},
+              {"device", "cuda", ABUT_DEVICE_CUDA},
+              {"dtype", "f32", ABUT_F32},
+              {"contact", "longrange", ABUT_CONTACT_LONGRANGE},
+              {"form", "paper", ABUT_FORM_PAPER},
+              {"weights", "normalised", ABUT_WEIGHTS_NORMALISED},
+              {"solver", "nested", ABUT_SOLVER_NESTED},
+              {"friction_form", "vertex", ABUT_FRICTION_VERTEX}};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+    const char *word = abut_option_word(some[i].option, some[i].value);
+    CHECK(word && !strcmp(word, some[i].word));
+    CHECK(!abut_option_word(some[i].option, some[i].value + 1));
+    CHECK(!abut_option_word(some[i].option, -1));
+  }
+  CHECK(!abut_option_word("reach", 0) && !abut_option_word("contact", 1 << 20) && !abut_option_word(NULL, 0));
+}
+
 TEST(null_arguments) {
   scene s;
   REQUIRE(scene_load("scenes/stack5.abut", &s));

@@ -282,6 +282,9 @@ typedef struct abut_options {
   abut_implicit_options implicit;
 } abut_options;
 ABUT_API abut_options abut_default_options(void);
+/* The word for a value of an option that is a choice: "local" for ("contact", ABUT_CONTACT_LOCAL); options
+ * have the names of their members. NULL: there is no such value; values count up from 0. */
+ABUT_API const char *abut_option_word(const char *option, int32_t value);
 
 typedef struct abut_batch abut_batch;
 

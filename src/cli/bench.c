@@ -96,7 +96,7 @@ static int time_steps(fixture *in, double *seconds, abut_rollout_result *result)
 static int run_step_line(bench *in, const regime *line) {
   char name[NAME_SIZE], unconverged[NAME_SIZE + 16];
   snprintf(name, sizeof name, "step.%s.%s.%s%s", line->scene, line->name,
-           cli_choice("dtype", in->options->dtype), in->suffix);
+           cli_choice("dtype", in->options->batch.dtype), in->suffix);
   snprintf(unconverged, sizeof unconverged, "unconverged.%s", name);
   if (!bench_wanted(in, name) && !bench_wanted(in, unconverged)) return CLI_OK;
   fixture at;
@@ -143,10 +143,10 @@ static int run_reverse_line(bench *in, const regime *line) {
   int code = fixture_open(&at, in->options, line, in->envs, 1, STEPS, &in->bar);
   int64_t nv = at.job.sizes.nv;
   if (code == CLI_OK)
-    code =
-        array_create(&cotangent, "cotangents", in->options->dtype, 3, (int64_t[]){in->envs, STEPS + 1, nv});
+    code = array_create(&cotangent, "cotangents", in->options->batch.dtype, 3,
+                        (int64_t[]){in->envs, STEPS + 1, nv});
   if (code == CLI_OK)
-    code = array_create(&gradient, "gradient", in->options->dtype, 2, (int64_t[]){in->envs, nv});
+    code = array_create(&gradient, "gradient", in->options->batch.dtype, 2, (int64_t[]){in->envs, nv});
   for (int64_t i = 0; code == CLI_OK && i < cotangent.count; i++)
     array_set(&cotangent, i, i / nv % (STEPS + 1) == STEPS);
   double untimed; /* touches the record's pages */
@@ -235,7 +235,7 @@ int cli_bench(const cli_options *options) {
   int code = CLI_OK;
   progress_begin(&run.bar, "bench");
   bench_wanted(&run, calibration);
-  if (options->device == ABUT_DEVICE_CUDA) {
+  if (options->batch.device == ABUT_DEVICE_CUDA) {
     code = run_gpu_lines(&run);
   } else {
     run_plane_lines(&run);

@@ -12,11 +12,11 @@ int bench_roof_lines(bench *in) {
   const char *const kinds[4] = {"memory", "fma", "division", "root"};
   int wanted = 0;
   for (int i = 0; i < 4; i++) {
-    snprintf(names[i], NAME_SIZE, "roof.%s.%s.cuda", kinds[i], cli_choice("dtype", in->options->dtype));
+    snprintf(names[i], NAME_SIZE, "roof.%s.%s.cuda", kinds[i], cli_choice("dtype", in->options->batch.dtype));
     wanted += bench_wanted(in, names[i]);
   }
   if (!wanted) return CLI_OK;
-  if (gpu_measure(0, in->options->dtype, &roofs) != ABUT_OK) return cli_library_error();
+  if (gpu_measure(0, in->options->batch.dtype, &roofs) != ABUT_OK) return cli_library_error();
   const double values[4] = {roofs.memory, roofs.fma, roofs.division, roofs.root};
   for (int i = 0; i < 4; i++)
     if (bench_wanted(in, names[i])) bench_line(in, names[i], 1e-9 * values[i], i ? "G/s" : "GB/s");
@@ -26,7 +26,7 @@ int bench_roof_lines(bench *in) {
 /* kernel.SCENE.REGIME.DTYPE.STAGE.cuda.n<envs> */
 static void kernel_name(const bench *in, const regime *line, const char *stage, char name[NAME_SIZE]) {
   snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s%s", line->scene, line->name,
-           cli_choice("dtype", in->options->dtype), stage, in->suffix);
+           cli_choice("dtype", in->options->batch.dtype), stage, in->suffix);
 }
 
 static int any_wanted(bench *in, const regime *line) {

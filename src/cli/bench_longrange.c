@@ -77,10 +77,10 @@ static int trial_open(trial *out, const cli_options *options, const char *name, 
   if (code != CLI_OK) return code;
   abut_options asked = abut_default_options();
   code = task_options(&out->task, options, &asked);
-  asked.nenv = options->device == ABUT_DEVICE_CUDA ? ENVIRONMENTS_CUDA : ENVIRONMENTS;
-  asked.device = options->device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
+  asked.nenv = options->batch.device == ABUT_DEVICE_CUDA ? ENVIRONMENTS_CUDA : ENVIRONMENTS;
+  asked.device = options->batch.device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
   asked.threads = 1;
-  asked.dtype = options->dtype;
+  asked.dtype = options->batch.dtype;
   asked.implicit.contact = ABUT_CONTACT_LONGRANGE;
   if (code == CLI_OK) code = job_create(&out->job, &asked, out->task.problem.nstep, 0);
   cli_options start = *options;
@@ -199,7 +199,7 @@ static const struct {
 static int run_billiards(bench *in) {
   static const char *const what[] = {"ms", "iterations", "brute.ms"};
   const double pairs = 16 * 15 / 2;
-  const int cpu = in->options->device != ABUT_DEVICE_CUDA;
+  const int cpu = in->options->batch.device != ABUT_DEVICE_CUDA;
   double brute[2] = {0, 0};
   trial_cost cost[2];
   char names[NAMES][NAME_SIZE];
@@ -211,7 +211,8 @@ static int run_billiards(bench *in) {
   if (!bench_any_wanted(in, names, NAMES) || !reads_tasks("billiards")) return CLI_OK;
   for (int i = 0; i < 2; i++) {
     int code = measure(in, "billiards", billiards[i].tessellation, &cost[i]);
-    if (code == CLI_OK && cpu) code = time_brute(billiards[i].tessellation, in->options->dtype, &brute[i]);
+    if (code == CLI_OK && cpu)
+      code = time_brute(billiards[i].tessellation, in->options->batch.dtype, &brute[i]);
     if (code != CLI_OK) return code;
     brute[i] *= pairs * cost[i].iterations; /* one evaluation an iteration: trials are not counted */
     bench_line_if_wanted(in, names[3 * i], 1e3 * cost[i].forward, "ms");
@@ -235,7 +236,7 @@ static int run_visits(bench *in) {
     abut_longrange_result result;
     double seconds;
     if (!bench_wanted(in, lines[i].name)) continue;
-    int code = ask_balls(k, 0.204, 0.5, in->options->dtype, &result, &seconds);
+    int code = ask_balls(k, 0.204, 0.5, in->options->batch.dtype, &result, &seconds);
     if (code != CLI_OK) return code;
     bench_line(in, lines[i].name, (double)result.visits / (8 * k * k), "1");
   }
@@ -261,9 +262,9 @@ static int run_meshes(bench *in, const char *task) {
 }
 
 int bench_longrange_lines(bench *in) {
-  const char *suffix = in->options->device == ABUT_DEVICE_CUDA ? ".cuda.n1024" : "";
+  const char *suffix = in->options->batch.device == ABUT_DEVICE_CUDA ? ".cuda.n1024" : "";
   snprintf(in->suffix, sizeof in->suffix, "%s", suffix);
-  int code = in->options->device == ABUT_DEVICE_CUDA ? CLI_OK : run_visits(in);
+  int code = in->options->batch.device == ABUT_DEVICE_CUDA ? CLI_OK : run_visits(in);
   if (code == CLI_OK) code = run_billiards(in);
   if (code == CLI_OK) code = run_meshes(in, "gather_bunny");
   if (code == CLI_OK) code = run_meshes(in, "franka_push");

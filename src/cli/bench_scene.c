@@ -15,10 +15,10 @@ void scene_path(const cli_options *options, const char *scene, char path[512]) {
 
 abut_options scene_options(const cli_options *options, int64_t envs, int threads) {
   abut_options out = abut_default_options();
-  out.device = options->device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
+  out.device = options->batch.device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
   out.nenv = envs;
   out.threads = threads;
-  out.dtype = options->dtype;
+  out.dtype = options->batch.dtype;
   out.timestep = TIMESTEP;
   out.friction = FRICTION;
   return out;

@@ -89,6 +89,7 @@ static void print_surfaces(const job *in) {
 static void print_defaults(const job *in) {
   const abut_options *used = &in->options;
   printf("\noptions in force\n");
+  printf("  --method %s\n", cli_choice("method", used->method));
   printf("  --dt %g (the scene's timestep is %g)\n", used->timestep, abut_model_timestep(in->model));
   printf("  --contact %s", cli_choice("contact", used->implicit.contact));
   if (used->implicit.contact == ABUT_CONTACT_LOCAL) printf(" --reach %g", used->implicit.reach);
@@ -256,6 +257,7 @@ static void json_geoms(json_writer *json, const job *in) {
 
 static void json_options(json_writer *json, const abut_options *used) {
   emit_open(json, "options", '{');
+  emit_text(json, "method", cli_choice("method", used->method));
   emit_number(json, "dt", used->timestep);
   emit_text(json, "contact", cli_choice("contact", used->implicit.contact));
   if (used->implicit.contact == ABUT_CONTACT_LONGRANGE) {

@@ -37,33 +37,9 @@ int job_load(job *out, const char *path, const cli_options *options) {
   return CLI_OK;
 }
 
-/* Options whose 0 means "not given" leave the library's default. */
-static void take(double *to, double from) {
-  if (from > 0) *to = from;
-}
-
 abut_options job_options(const cli_options *options) {
-  abut_options out = abut_default_options();
+  abut_options out = options->batch;
   out.nenv = options->envs > 0 ? options->envs : 1;
-  out.device = options->device;
-  out.threads = (int32_t)options->threads;
-  out.dtype = options->dtype;
-  out.implicit.contact = options->contact;
-  out.implicit.form = options->form;
-  take(&out.implicit.epsilon, options->epsilon);
-  out.implicit.weights = options->weights;
-  out.implicit.friction_form = options->friction_form;
-  out.implicit.solver = options->solver;
-  if (options->max_iterations) out.max_iterations = (int32_t)options->max_iterations;
-  take(&out.timestep, options->dt);
-  take(&out.implicit.reach, options->reach);
-  take(&out.implicit.stiffness, options->stiffness);
-  take(&out.implicit.length, options->length);
-  take(&out.implicit.gap0, options->gap0);
-  take(&out.implicit.max_separation, options->max_separation);
-  take(&out.implicit.slip_velocity, options->slip);
-  take(&out.tolerance, options->tol);
-  if (cli_given(options, "friction")) out.friction = options->friction;
   return out;
 }
 

@@ -105,9 +105,9 @@ static int create_manifold(work *out) {
   abut_manifold_options asked = abut_default_manifold_options();
   asked.form = given->manifold_form;
   asked.selection = given->selection;
-  asked.dtype = given->dtype;
-  asked.threads = (int32_t)given->threads;
-  asked.device = given->device;
+  asked.dtype = given->batch.dtype;
+  asked.threads = given->batch.threads;
+  asked.device = given->batch.device;
   for (int i = 0; i < 2; i++) {
     asked.vertices[i] = (int32_t)given->surface_vertices[i];
     if (cli_given(given, "edges")) asked.edges[i] = (int32_t)given->surface_edges[i];
@@ -319,7 +319,7 @@ static int check_outputs(const cli_options *options) {
     return cli_error("--out %s: the name must end in .h5 or .hdf5", options->out);
   if (options->gltf && !abut_file_has_extension(options->gltf, ".glb"))
     return cli_error("--gltf %s: the name must end in .glb", options->gltf);
-  if (options->derivatives && options->device == ABUT_DEVICE_CUDA)
+  if (options->derivatives && options->batch.device == ABUT_DEVICE_CUDA)
     return cli_error("--derivatives: not on a GPU, --device is cuda");
   if (options->derivatives && !options->out) return cli_error("--derivatives: needs --out FILE.h5");
   if (!options->gltf && cli_given(options, "pose")) return cli_error("--pose: needs --gltf FILE.glb");

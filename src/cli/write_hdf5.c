@@ -110,11 +110,12 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
   } texts[] = {{"scene", options->arguments[0]},
                {"version", abut_version()},
                {"ctrl", options->ctrl},
+               {"method", cli_choice("method", used->method)},
                {"contact", cli_choice("contact", used->implicit.contact)},
                {"form", cli_choice("form", used->implicit.form)},
-               {"weights", used->implicit.weights == ABUT_WEIGHTS_UNIT ? "unit" : "normalised"},
-               {"friction_form", used->implicit.friction_form == ABUT_FRICTION_PLANE ? "plane" : "vertex"},
-               {"solver", used->implicit.solver == ABUT_SOLVER_JOINT ? "joint" : "nested"}};
+               {"weights", cli_choice("weights", used->implicit.weights)},
+               {"friction_form", cli_choice("friction-form", used->implicit.friction_form)},
+               {"solver", cli_choice("solver", used->implicit.solver)}};
   const struct {
     const char *name;
     double value;

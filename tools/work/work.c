@@ -20,7 +20,7 @@
 enum { ENVIRONMENTS = 16 };
 
 static int kernel_wanted(const cli_options *o, const regime *r, int stage, char name[NAME_SIZE]) {
-  snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s", r->scene, r->name, cli_choice("dtype", o->dtype),
+  snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s", r->scene, r->name, cli_choice("dtype", o->batch.dtype),
            stage_names[stage]);
   return fnmatch(o->filter, name, 0) == 0;
 }
@@ -43,7 +43,7 @@ static int count(const cli_options *o, const regime *r, progress *bar) {
   int wanted = 0;
   for (int s = 0; s < STAGE_COUNT; s++) wanted |= kernel_wanted(o, r, s, name);
   if (!wanted) return CLI_OK;
-  const abut_kernels *kernels = o->dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
+  const abut_kernels *kernels = o->batch.dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
   int code = fixture_open(&at, o, r, ENVIRONMENTS, 1, 1, bar);
   if (code == CLI_OK && batch_use_kernels(at.job.batch, kernels) != ABUT_OK) code = cli_library_error();
   if (code == CLI_OK) code = fixture_restore(&at);
@@ -62,7 +62,7 @@ enum { PAIRS = 16, EDGES_EACH = 1024 };
 static void print_manifold(const cli_options *o, const char *kernel, const tally *t, double times) {
   char name[NAME_SIZE];
   const double of = times / (double)t->calls;
-  snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->dtype), kernel);
+  snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->batch.dtype), kernel);
   if (fnmatch(o->filter, name, 0) == 0)
     printf("%s %.6g %.6g %.6g %.6g %.6g\n", name, of * (double)t->additions, of * (double)t->multiplications,
            of * (double)t->divisions, of * (double)t->roots, of * (double)t->bytes);
@@ -73,7 +73,7 @@ static int count_pairs(const cli_options *o, const abut_kernels *k, const abut_s
   abut_manifold_options options = bench_armadillo_options(ARMADILLO_WHOLE);
   abut_manifold *m = NULL;
   abut_manifold_counts n;
-  options.dtype = o->dtype;
+  options.dtype = o->batch.dtype;
   options.threads = 1;
   if (manifold_create_with(s, s, &options, k, &m) != ABUT_OK) return cli_library_error();
   abut_manifold_size(m, &n);
@@ -139,12 +139,13 @@ static void count_edges(const cli_options *o, const abut_kernels *k) {
 
 static int count_manifolds(const cli_options *o, progress *bar) {
   static const char *const kernels[] = {"ee", "vs18", "vs18_skip", "contacts", "gradient"};
-  const abut_kernels *k = o->dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
+  const abut_kernels *k = o->batch.dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
   armadillo_pair pair;
   char name[NAME_SIZE];
   int wanted = 0;
   for (int i = 0; i < 5; i++) {
-    snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->dtype), kernels[i]);
+    snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->batch.dtype),
+             kernels[i]);
     wanted |= fnmatch(o->filter, name, 0) == 0;
   }
   if (!wanted) return CLI_OK;
@@ -165,7 +166,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) arguments[i + 1] = argv[i];
   int code = cli_parse(argc + 1, arguments, &options);
   if (code >= 0) return code;
-  options.device = ABUT_DEVICE_CPU;
+  options.batch.device = ABUT_DEVICE_CPU;
   progress_begin(&bar, "work");
   code = CLI_OK;
   for (int i = 0; code == CLI_OK && i < KERNEL_REGIMES; i++) code = count(&options, &kernel_regimes[i], &bar);

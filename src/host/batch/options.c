@@ -17,7 +17,7 @@ abut_options abut_default_options(void) {
 }
 
 static abut_status check_device(const abut_options *o) {
-  OPTION_RANGE(o->device >= 0 && o->device <= 2, "device", "d", o->device);
+  OPTION_CHOICE("device", o->device);
   OPTION_RANGE(o->device_id >= 0, "device_id", "d", o->device_id);
   if (o->stream && o->device != ABUT_DEVICE_CUDA)
     return abut_fail(ABUT_ERROR_ARGUMENT, "option stream: %p is of no use to a batch on the CPU", o->stream);
@@ -30,7 +30,7 @@ static abut_status check_device(const abut_options *o) {
 
 abut_status options_resolve(const abut_model *model, abut_options *o) {
   OPTION_RANGE(o->nenv >= 1 && o->nenv <= (int64_t)1 << 40, "nenv", "lld", (long long)o->nenv);
-  OPTION_RANGE(o->dtype == ABUT_F64 || o->dtype == ABUT_F32, "dtype", "d", o->dtype);
+  OPTION_CHOICE("dtype", o->dtype);
   OPTION_RANGE(o->threads >= 0 && o->threads <= 4096, "threads", "d", o->threads);
   OPTION_RANGE(o->max_iterations >= 1, "max_iterations", "d", o->max_iterations);
   ABUT_TRY(check_device(o));

@@ -66,11 +66,8 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   return ABUT_OK;
 }
 
-static const char *dtype_name(int32_t dtype) { return dtype == ABUT_F64 ? "f64" : "f32"; }
-static const char *contact_name(int32_t contact) {
-  static const char *const names[] = {"local", "inverse", "longrange"};
-  return names[contact];
-}
+static const char *dtype_name(int32_t dtype) { return abut_option_word("dtype", dtype); }
+static const char *contact_name(int32_t contact) { return abut_option_word("contact", contact); }
 
 abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   ABUT_REQUIRE(b, "batch");

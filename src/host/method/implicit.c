@@ -13,12 +13,11 @@ void implicit_defaults(abut_options *options) {
 }
 
 static abut_status check_choices(const abut_implicit_options *o) {
-  OPTION_RANGE(o->contact >= ABUT_CONTACT_LOCAL && o->contact <= ABUT_CONTACT_LONGRANGE, "contact", "d",
-               o->contact);
-  OPTION_RANGE(o->form == ABUT_FORM_WEIGHTED || o->form == ABUT_FORM_PAPER, "form", "d", o->form);
-  OPTION_RANGE(o->weights == 0 || o->weights == 1, "weights", "d", o->weights);
-  OPTION_RANGE(o->friction_form == 0 || o->friction_form == 1, "friction_form", "d", o->friction_form);
-  OPTION_RANGE(o->solver == 0 || o->solver == 1, "solver", "d", o->solver);
+  OPTION_CHOICE("contact", o->contact);
+  OPTION_CHOICE("form", o->form);
+  OPTION_CHOICE("weights", o->weights);
+  OPTION_CHOICE("friction_form", o->friction_form);
+  OPTION_CHOICE("solver", o->solver);
   OPTION_RANGE(o->pair_capacity >= 0, "pair_capacity", "d", o->pair_capacity);
   return ABUT_OK;
 }
