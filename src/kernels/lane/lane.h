@@ -29,8 +29,8 @@ typedef float elem;
 
 #define K(x) ((elem)(x))
 
-/* A struct that is walked as an array: n reals, in order. */
-#define WALKED(type, n) static_assert(sizeof(type) == (n) * sizeof(real), #type " must have " #n " reals")
+/* A struct of n reals, and nothing else, that is walked as an array of them. */
+#define WALKED(type, n) static_assert(sizeof(type) == (n) * sizeof(real), #type " is walked as an array")
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__

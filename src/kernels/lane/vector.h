@@ -87,6 +87,7 @@ FN mat3 hat_mat(vec3 a, mat3 m) {
 typedef struct sym3 {
   real xx, xy, yy, xz, yz, zz;
 } sym3;
+WALKED(sym3, 6);
 FN sym3 sym(real xx, real xy, real yy, real xz, real yz, real zz) {
   sym3 s = {xx, xy, yy, xz, yz, zz};
   return s;
