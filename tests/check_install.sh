@@ -18,9 +18,9 @@ if command -v pkg-config >/dev/null; then
   LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") "$folder/consumer"
 fi
 
-# the header is C++ too
+# the headers are C++ too
 if command -v c++ >/dev/null; then
-  echo '#include <abut/abut.h>' >"$folder/header.cc"
+  for header in include/abut/*.h; do echo "#include <abut/${header##*/}>"; done >"$folder/header.cc"
   c++ -Wall -Wextra -Wpedantic -Werror -I"$folder/usr/include" -fsyntax-only "$folder/header.cc"
 fi
 

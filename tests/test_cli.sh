@@ -370,7 +370,7 @@ print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0
   fi
   refuses "the mesh is empty" fit "$folder/points.obj" -o "$out/a.abut"
   refuses "encloses none" fit "$folder/square.obj" -o "$out/a.abut"
-  refuses "name one with --geom" fit $stack -o "$out/a.abut"
+  refuses "name one" fit $stack -o "$out/a.abut"
   refuses "has no geom 'absent'" fit $stack --geom absent -o "$out/a.abut"
   cp "$folder/cube.abut" "$folder/own.abut"
   refuses "would overwrite $folder/own.abut, which is read" fit "$folder/own.abut" $quick -o "$folder/own.abut"

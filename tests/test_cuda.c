@@ -5,6 +5,7 @@
 #include "fake_cuda.h"
 #include "outcome.h"
 #include "host/cuda/profile.h"
+#include "host/measure/measure_roof.h"
 #include "team_run.h"
 #include <stdio.h>
 #include <string.h>
@@ -194,12 +195,12 @@ TEST(a_profile_changes_nothing_and_adds_up) {
 TEST(roofs_are_measured) {
   gpu_roofs none;
   fake_use((fake_plan){.no_driver = 1});
-  CHECK_STATUS(gpu_measure(0, ABUT_F64, &none), ABUT_ERROR_DEVICE);
+  CHECK_STATUS(measure_roofs(0, ABUT_F64, &none), ABUT_ERROR_DEVICE);
   CHECK(strstr(abut_error_message(), "no CUDA driver"));
   for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
     gpu_roofs r = {0};
     fake_use((fake_plan){0});
-    CHECK_STATUS(gpu_measure(1, dtype, &r), ABUT_OK);
+    CHECK_STATUS(measure_roofs(1, dtype, &r), ABUT_OK);
     CHECK(fake_live_objects() == 0);
     int64_t calls = fake_calls();
     /* 2 processors, 64 blocks of 64 threads each, 8 chains: in the fake's 101 us, and 1 us for a copy */
@@ -209,7 +210,7 @@ TEST(roofs_are_measured) {
     CHECK_REL(r.memory, 0x1p30 / 8 / 1e-6, 1e-5);
     for (int64_t i = 1; i <= calls; i += i < 10 ? 1 : 37) {
       fake_use((fake_plan){.fail_at = i});
-      abut_status status = gpu_measure(0, dtype, &r);
+      abut_status status = measure_roofs(0, dtype, &r);
       if (status == ABUT_OK && !strstr(fake_failed_call(), "Destroy") && !strstr(fake_failed_call(), "Free"))
         test_fail(__FILE__, __LINE__, "call %lld (%s) failed and nobody said so", (long long)i,
                   fake_failed_call());

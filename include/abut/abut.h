@@ -233,6 +233,10 @@ typedef struct abut_hull {
   double error;  /* largest distance from the true surface to the hull (m); 0: exact */
 } abut_hull;
 ABUT_API abut_status abut_model_hull(const abut_model *model, int32_t geom, abut_hull *hull);
+/* A geom's surface in long-range contact: corners of its triangles, *count x 3 x 3, in the body frame (m),
+ * outward. A view into the model; *count is 0 for a half-space. */
+ABUT_API abut_status abut_model_triangles(const abut_model *model, int32_t geom, const double **corners,
+                                          int64_t *count);
 
 /* ---------------------------------------------------------------------------------------- batch */
 
@@ -278,6 +282,8 @@ typedef struct abut_batch abut_batch;
  * nstep recorded steps. */
 ABUT_API abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
                                        int64_t *bytes_per_env, int64_t *bytes_total);
+/* Bytes of host memory that can be had without swapping; infinity where the system does not say. */
+ABUT_API double abut_memory_available(void);
 /* All environments start at qpos0 with zero velocity. The model must outlive the batch. */
 ABUT_API abut_status abut_batch_create(const abut_model *model, const abut_options *options,
                                        abut_batch **batch);

@@ -86,6 +86,12 @@ ABUT_API abut_status abut_manifold_size(const abut_manifold *manifold, abut_mani
 /* The options in force: what was 0 or -1 is filled in. */
 ABUT_API abut_status abut_manifold_settings(const abut_manifold *manifold, abut_manifold_options *options);
 
+/* Whether count poses are what the functions below take, which check them too: numbers are finite,
+ * quaternions of length 1 to 1e-3, and surfaces so close that the arithmetic does not overflow. Else
+ * ABUT_ERROR_ARGUMENT; its message counts poses from `first`: what is read in parts counts them all. */
+ABUT_API abut_status abut_manifold_check_poses(const abut_manifold *manifold, int64_t first, int64_t count,
+                                               const double *poses);
+
 /* count x contacts each; NULL: not wanted. */
 typedef struct abut_contacts {
   double *point;    /* x 3 (m) */

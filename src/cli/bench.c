@@ -203,7 +203,7 @@ static void run_plane_lines(bench *in) {
                {"plane.cold.f64", "cold", ABUT_F64}};
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
     if (bench_wanted(in, lines[i].name))
-      bench_line(in, lines[i].name, abut_bench_plane(lines[i].which, lines[i].dtype), "ns");
+      bench_line(in, lines[i].name, measure_plane(lines[i].which, lines[i].dtype), "ns");
 }
 
 /* Lines whose number of environments is in->envs. */

@@ -1,6 +1,7 @@
 /* bench_kernels.c: lines of single kernels on a GPU, and of what its card can do at best. */
 #include "bench.h"
-#include "host/cuda/profile.h"
+#include "host/measure/measure_roof.h"
+#include "host/measure/measure_stages.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ int bench_roof_lines(bench *in) {
     wanted += bench_wanted(in, names[i]);
   }
   if (!wanted) return CLI_OK;
-  if (gpu_measure(0, in->options->dtype, &roofs) != ABUT_OK) return cli_library_error();
+  if (measure_roofs(0, in->options->dtype, &roofs) != ABUT_OK) return cli_library_error();
   const double values[4] = {roofs.memory, roofs.fma, roofs.division, roofs.root};
   for (int i = 0; i < 4; i++)
     if (bench_wanted(in, names[i])) bench_line(in, names[i], 1e-9 * values[i], i ? "G/s" : "GB/s");

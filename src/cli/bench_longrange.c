@@ -2,7 +2,7 @@
  * of a task, at many starts of its variables; what a loop over all pairs of triangles would take; pairs of
  * nodes that are visited. */
 #include "bench.h"
-#include "host/shape/triangles.h"
+#include "host/measure/measure_ball.h"
 #include "task.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,9 @@ static abut_status tessellate(const abut_model *from, int32_t tessellation, abut
   abut_builder *builder;
   abut_model_sizes sizes = abut_model_get_sizes(from);
   double gravity[3];
-  ABUT_TRY(abut_builder_create(&builder));
-  abut_status status = abut_model_gravity(from, gravity);
+  abut_status status = abut_builder_create(&builder);
+  if (status != ABUT_OK) return status;
+  status = abut_model_gravity(from, gravity);
   if (status == ABUT_OK) status = abut_builder_set_gravity(builder, gravity);
   for (int32_t i = 1; status == ABUT_OK && i < sizes.nbody; i++) {
     abut_body_def body;
@@ -149,24 +150,20 @@ static int measure(bench *in, const char *name, int32_t tessellation, trial_cost
 /* Two balls of so many triangles, `apart` from centre to centre. seconds: of one evaluation. */
 static int ask_balls(int32_t tessellation, double apart, double epsilon, int32_t dtype,
                      abut_longrange_result *result, double *seconds) {
-  abut_geom_def ball = abut_default_geom_def();
-  abut_shape_surface surface;
-  ball.type = ABUT_GEOM_SPHERE;
-  ball.size[0] = 0.1;
-  ball.tessellation = tessellation;
-  if (abut_shape_surface_build(&ball, NULL, &surface) != ABUT_OK) return cli_library_error();
-  double *other = malloc((size_t)surface.npoint * 3 * sizeof *other);
-  for (int64_t i = 0; other && i < 3 * surface.npoint; i++)
-    other[i] = surface.points[i] + (i % 3 == 0 ? apart : 0);
-  abut_longrange_query q = {.epsilon = epsilon, .length = 1, .form = ABUT_FORM_WEIGHTED};
-  q.a = (abut_triangles){surface.points, surface.npoint, surface.faces, surface.nface, NULL, 0};
-  q.b = (abut_triangles){other, surface.npoint, surface.faces, surface.nface, NULL, 0};
+  abut_triangles *ball;
+  if (measure_ball(0.1, tessellation, &ball) != ABUT_OK) return cli_library_error();
+  double *other = malloc((size_t)ball->nvertex * 3 * sizeof *other);
+  for (int64_t i = 0; other && i < 3 * ball->nvertex; i++)
+    other[i] = ball->vertices[i] + (i % 3 == 0 ? apart : 0);
+  abut_longrange_query q = {
+      .epsilon = epsilon, .length = 1, .form = ABUT_FORM_WEIGHTED, .a = *ball, .b = *ball};
+  q.b.vertices = other;
   double start = cli_now();
   int code = other ? CLI_OK : cli_error("out of memory");
   if (code == CLI_OK && abut_query_longrange(1, &q, result, dtype) != ABUT_OK) code = cli_library_error();
   *seconds = cli_now() - start;
   free(other);
-  abut_shape_surface_free(&surface);
+  abut_triangles_destroy(ball);
   return code;
 }
 

@@ -1,6 +1,5 @@
 /* job.c: loads a scene, checks memory, creates the batch. */
 #include "job.h"
-#include "host/base/memory.h"
 #include <math.h>
 #include <string.h>
 
@@ -83,7 +82,7 @@ int job_create(job *out, const abut_options *options, int64_t nstep, double extr
   one.nenv = 1;
   if (abut_batch_memory(out->model, &one, nstep, &out->bytes_per_env, &total) != ABUT_OK)
     return cli_library_error();
-  double needed = (double)options->nenv * (double)out->bytes_per_env, available = memory_available();
+  double needed = (double)options->nenv * (double)out->bytes_per_env, available = abut_memory_available();
   if (needed < 0x1p60) {
     if (abut_batch_memory(out->model, options, nstep, &out->bytes_per_env, &total) != ABUT_OK)
       return cli_library_error();

@@ -11,7 +11,7 @@ int cli_query(const cli_options *options) {
 }
 
 #else
-#include "host/base/file.h"
+#include "abut/file.h"
 #include "json_node.h"
 #include "query_json.h"
 #include <errno.h>

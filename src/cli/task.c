@@ -25,7 +25,7 @@ void task_close(task *out) { (void)out; }
 #else
 #include "json_node.h"
 #include "task_variable.h"
-#include "host/base/file.h"
+#include "abut/file.h"
 #include <stdlib.h>
 
 enum { MOST_STEPS = 1000000, MOST_COUNT = 1000000 };

@@ -101,9 +101,9 @@ static int count_pairs(const cli_options *o, const abut_kernels *k, const abut_s
 static int count_distances(const cli_options *o, const abut_kernels *k, const abut_surface *s,
                            const double *poses, int skip) {
   surface_view view;
-  const double unit = surface_diagonal(s);
+  const double unit = abut_surface_diagonal(s);
   if (surface_view_create(k, s, unit, 0, &view) != ABUT_OK) return cli_library_error();
-  if (!skip) view.sdf.tau = 1000; /* as abut_bench_distance */
+  if (!skip) view.sdf.tau = 1000; /* as measure_distance */
   double *points = bench_armadillo_points(s, poses, PAIRS, s->vertex_count);
   double x[3], phi[1], normal[3], *scratch = calloc((size_t)DISTANCE_NUMBERS(view.sdf.num), sizeof *scratch);
   int32_t *kept = calloc((size_t)DISTANCE_LISTS(view.sdf.num), sizeof *kept);

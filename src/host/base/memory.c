@@ -1,9 +1,9 @@
 /* memory.c: how much memory there is. */
-#include "host/base/memory.h"
+#include "abut/abut.h"
 #include <math.h>
 #include <stdio.h>
 
-double memory_available(void) {
+double abut_memory_available(void) {
   FILE *file = fopen("/proc/meminfo", "r");
   char line[128];
   double bytes = INFINITY;

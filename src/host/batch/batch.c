@@ -1,6 +1,5 @@
 /* batch.c: N environments of one model: options, memory, parameters, state. */
 #include "host/batch/batch.h"
-#include "host/base/memory.h"
 #include "host/batch/backend.h"
 #include "host/base/status.h"
 #include "host/batch/tape.h"
@@ -301,7 +300,7 @@ static abut_status check_far(abut_batch *b, int32_t need) {
   lane_group none = {0};
   b->far = need;
   double bytes = (double)b->nworker * (double)far_place(b, NULL, &none) * (double)used / lanes,
-         available = memory_available();
+         available = abut_memory_available();
   b->far = had;
   if (b->cuda || bytes <= available) return ABUT_OK;
   return abut_fail(

@@ -1,5 +1,4 @@
-/* profile.h: how long the stages of a program take on a GPU, and what the GPU could do at best, for `abut
- * bench`. */
+/* profile.h: how long the stages of a program take on a GPU. */
 #ifndef ABUT_PROFILE_H
 #define ABUT_PROFILE_H
 #include "host/batch/batch.h"
@@ -19,13 +18,5 @@ typedef struct stage_profile {
 /* From now on the batch's programs run stage by stage and leave their times here; NULL: as usual again. On a
  * GPU only. */
 void batch_profile(abut_batch *b, stage_profile *profile);
-
-/* The card's best: bytes read plus bytes written, multiply-adds, divisions and square roots per second. */
-typedef struct gpu_roofs {
-  double memory, fma, division, root;
-} gpu_roofs;
-
-/* Measures them; dtype: ABUT_F64 or ABUT_F32. */
-abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs);
 
 #endif

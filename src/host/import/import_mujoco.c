@@ -3,7 +3,7 @@
 #include "host/import/import.h"
 #ifdef ABUT_HAVE_MUJOCO
 #include "host/model/builder.h"
-#include "host/base/file.h"
+#include "abut/file.h"
 #include "host/shape/hull.h"
 #include "host/base/status.h"
 #include <mujoco/mujoco.h>

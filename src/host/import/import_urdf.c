@@ -9,7 +9,6 @@
  *
  * No line break is added or removed, so that line numbers in MuJoCo's messages are those of the user's file.
  */
-#include "host/base/file.h"
 #include "host/import/import.h"
 #include "host/base/status.h"
 #include <limits.h>

@@ -60,7 +60,7 @@ static abut_status check_options(const abut_manifold_options *o) {
 /* Fills in what was asked for by -1 or 0, lengths from the larger diagonal. */
 static void settle(abut_manifold *m, const abut_surface *const surface[2]) {
   abut_manifold_options *o = &m->options;
-  double diagonal = fmax(surface_diagonal(surface[0]), surface_diagonal(surface[1]));
+  double diagonal = fmax(abut_surface_diagonal(surface[0]), abut_surface_diagonal(surface[1]));
   m->unit = exp2(round(log2(diagonal)));
   if (o->tau_pen == 0) o->tau_pen = 0.005 * diagonal;
   if (o->tau_near == 0) o->tau_near = 0.01 * diagonal;

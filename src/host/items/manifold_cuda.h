@@ -12,10 +12,4 @@ abut_status cuda_manifold_run(manifold_run *a);
 /* What the last call's kernels took by the device's clock (s); 0 on the CPU. */
 double cuda_manifold_seconds(const abut_manifold *m);
 
-/* Time of one pair of edges and of one distance (ns), many at once, by the device's clock; as
- * abut_bench_edges and abut_bench_distance. */
-abut_status cuda_bench_edges(int32_t device_id, int32_t dtype, double *ns);
-abut_status cuda_bench_distance(int32_t device_id, const abut_surface *surface, int64_t count,
-                                const double *points, int skip, int32_t dtype, double *ns);
-
 #endif

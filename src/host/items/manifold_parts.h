@@ -22,8 +22,5 @@ struct abut_manifold {
 abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
                                  const abut_manifold_options *options, const abut_kernels *kernels,
                                  abut_manifold **manifold);
-/* Numbers are finite, quaternions unit, and surfaces not so far apart that squares overflow in single
- * precision. Messages count poses from `first`: what is read in parts counts them all. */
-abut_status manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count, const double *poses);
 
 #endif

@@ -85,7 +85,10 @@ static void *run_chunks(void *arg) {
 
 /* ------------------------------------------------------------------------------------------------ calls */
 
-abut_status manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count, const double *poses) {
+abut_status abut_manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count,
+                                      const double *poses) {
+  ABUT_REQUIRE(m, "manifold");
+  if (count > 0) ABUT_REQUIRE(poses, "poses");
   const double most = m->unit * fmin(surface_view_reach(m->kernels, &m->view[0]),
                                      surface_view_reach(m->kernels, &m->view[1]));
   for (int64_t i = 0; i < 2 * count; i++) {
@@ -125,7 +128,7 @@ void manifold_on_threads(const abut_manifold *m, int64_t pieces, void *(*work)(v
 }
 
 static abut_status run_all(manifold_run *a) {
-  ABUT_TRY(manifold_check_poses(a->m, 0, a->count, a->poses));
+  ABUT_TRY(abut_manifold_check_poses(a->m, 0, a->count, a->poses));
   a->chunk = a->count / MOST_CHUNKS > LEAST_CHUNK ? (a->count + MOST_CHUNKS - 1) / MOST_CHUNKS : LEAST_CHUNK;
   int64_t chunks = (a->count + a->chunk - 1) / a->chunk;
   if (a->bars) manifold_place_sums(a);

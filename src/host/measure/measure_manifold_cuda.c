@@ -1,16 +1,19 @@
 /* measure_manifold_cuda.c: times the kernels of edge pairs and of signed distances on a GPU, by its clock. */
+#include "host/measure/measure_manifold.h"
 #include "host/batch/backend.h"
 #include "host/items/manifold_cuda.h"
 #include "host/base/status.h"
 
+double measure_manifold_cuda(const abut_manifold *manifold) { return cuda_manifold_seconds(manifold); }
+
 #ifndef ABUT_HAVE_CUDA
 
-abut_status cuda_bench_edges(int32_t device_id, int32_t dtype, double *ns) {
+abut_status measure_edges_cuda(int32_t device_id, int32_t dtype, double *ns) {
   (void)dtype, (void)ns;
   return backend_find_gpu(device_id);
 }
-abut_status cuda_bench_distance(int32_t device_id, const abut_surface *surface, int64_t count,
-                                const double *points, int skip, int32_t dtype, double *ns) {
+abut_status measure_distance_cuda(int32_t device_id, const abut_surface *surface, int64_t count,
+                                  const double *points, int skip, int32_t dtype, double *ns) {
   (void)surface, (void)count, (void)points, (void)skip, (void)dtype, (void)ns;
   return backend_find_gpu(device_id);
 }
@@ -149,7 +152,7 @@ static abut_status run_distances(kernel_bench *b, const distance_bench *d, int32
   return time_kernel(b, cuda_manifold_kernels(dtype)[MANIFOLD_distances], d->count, ns);
 }
 
-abut_status cuda_bench_edges(int32_t device_id, int32_t dtype, double *ns) {
+abut_status measure_edges_cuda(int32_t device_id, int32_t dtype, double *ns) {
   kernel_bench b = {0};
   ABUT_TRY(backend_find_gpu(device_id));
   SCOPE(caller);
@@ -160,11 +163,11 @@ abut_status cuda_bench_edges(int32_t device_id, int32_t dtype, double *ns) {
   return status;
 }
 
-abut_status cuda_bench_distance(int32_t device_id, const abut_surface *surface, int64_t count,
-                                const double *points, int skip, int32_t dtype, double *ns) {
+abut_status measure_distance_cuda(int32_t device_id, const abut_surface *surface, int64_t count,
+                                  const double *points, int skip, int32_t dtype, double *ns) {
   kernel_bench b = {0};
   surface_view view;
-  distance_bench d = {abut_kernels_find(dtype, NULL), &view, count, points, surface_diagonal(surface)};
+  distance_bench d = {abut_kernels_find(dtype, NULL), &view, count, points, abut_surface_diagonal(surface)};
   ABUT_TRY(backend_find_gpu(device_id));
   SCOPE(caller);
   ABUT_TRY(cuda_check(&b.device, scope_open(&caller, device_id), "cudaSetDevice"));

@@ -86,7 +86,7 @@ static void run_sweeps(void *context) {
   for (int i = 0; i < SWEEPS; i++) s->kernels->bench_plane(s->kind, BLOCKS, s->memory);
 }
 
-double abut_bench_plane(const char *which, int dtype) {
+double measure_plane(const char *which, int dtype) {
   const abut_kernels *k = abut_kernels_find(dtype, NULL);
   int kind = !strcmp(which, "joint") ? 0 : !strcmp(which, "warm") ? 1 : 2;
   size_t bytes = (size_t)BLOCKS * ROW * (size_t)k->lanes * (size_t)k->elem_size;
@@ -96,7 +96,7 @@ double abut_bench_plane(const char *which, int dtype) {
   fill(k, memory, kind == 2 ? 0.03 : 0.1);
   k->bench_plane(3, BLOCKS, memory);
   sweep all = {k, kind, memory};
-  double seconds = bench_seconds(run_sweeps, &all);
+  double seconds = median_seconds(run_sweeps, &all);
   free(memory);
   return 1e9 * seconds / ((double)SWEEPS * BLOCKS * k->lanes);
 }

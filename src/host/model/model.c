@@ -1,15 +1,10 @@
-/* model.c: the compiled scene's memory, derived quantities and names; opening a scene by its file's kind. */
+/* model.c: the compiled scene's memory, derived quantities and names. */
 #include "host/model/model.h"
-#include "host/base/file.h"
 #include "host/base/geometry.h"
-#include "host/model/model_file.h"
 #include "host/shape/moment.h"
 #include "host/base/status.h"
 #include <stdio.h>
 #include <stdlib.h>
-#ifdef ABUT_HAVE_MUJOCO
-#include "host/import/import.h"
-#endif
 
 /* ---------------------------------------------------------------------------------------- memory */
 
@@ -208,27 +203,4 @@ abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms
   geoms[0] = model->pair_geom1[pair];
   geoms[1] = model->pair_geom2[pair];
   return ABUT_OK;
-}
-
-/* ---------------------------------------------------------------------------------------- load */
-
-/* MJCF and URDF. */
-static abut_status load_description(const char *path, const abut_load_options *options, abut_model **model) {
-#ifdef ABUT_HAVE_MUJOCO
-  return abut_import_mujoco(path, options, model);
-#else
-  (void)options, (void)model;
-  return abut_fail(ABUT_ERROR_UNSUPPORTED, "built without MuJoCo: '%s' needs it (.abut files do not)", path);
-#endif
-}
-
-abut_status abut_model_load(const char *path, const abut_load_options *options, abut_model **model) {
-  ABUT_REQUIRE(path, "path");
-  ABUT_REQUIRE(model, "model");
-  *model = NULL;
-  if (abut_file_has_extension(path, ".abut")) return abut_model_file_load(path, model);
-  if (!abut_file_has_extension(path, ".xml") && !abut_file_has_extension(path, ".urdf"))
-    return abut_fail(ABUT_ERROR_FILE, "'%s': a scene is an .xml (MJCF), .urdf or .abut file", path);
-  abut_load_options defaults = {0};
-  return load_description(path, options ? options : &defaults, model);
 }

@@ -7,7 +7,7 @@
  * Scenes without surfaces are written as version 2, which ends before them. The counts decide the size, so
  * that a wrong count is found before anything is allocated for it. */
 #include "host/model/model_file.h"
-#include "host/base/file.h"
+#include "abut/file.h"
 #include "host/model/model.h"
 #include "host/base/status.h"
 #include <stdlib.h>

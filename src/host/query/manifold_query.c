@@ -244,7 +244,7 @@ abut_status abut_query_distance(const abut_surface *surface, int64_t count, cons
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   if (!k) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
   ABUT_TRY(abut_surface_check(surface));
-  double unit = exp2(round(log2(surface_diagonal(surface))));
+  double unit = exp2(round(log2(abut_surface_diagonal(surface))));
   surface_view view;
   ABUT_TRY(surface_view_create(k, surface, unit, 0, &view));
   const double reach = surface_view_reach(k, &view) * unit;

@@ -207,7 +207,7 @@ static void grow(double low[3], double high[3], const double x[3], double radius
     high[k] = fmax(high[k], x[k] + radius);
   }
 }
-double surface_diagonal(const abut_surface *surface) {
+double abut_surface_diagonal(const abut_surface *surface) {
   double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
   for (int32_t i = 0; i < surface->vertex_count; i++) grow(low, high, surface->vertices + 3 * (int64_t)i, 0);
   for (int32_t i = 0; i < surface->primitive_count && surface->vertex_count == 0; i++) {

@@ -22,7 +22,5 @@ void surface_view_destroy(surface_view *view);
 /* How far points may be from a surface (units), so that squares do not overflow: less of clouds in single
  * precision, whose heights and slopes are multiplied. */
 double surface_view_reach(const abut_kernels *kernels, const surface_view *view);
-/* Diagonal of a box around a surface: of its vertices, else of its primitives (m). */
-double surface_diagonal(const abut_surface *surface);
 
 #endif
