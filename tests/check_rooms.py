@@ -1,11 +1,16 @@
-# check_rooms.py: which file may include which (docs/architecture.md); prints the lines that break a rule.
+# check_rooms.py: which file may include which, and that every room says what lives there (README.md); prints the lines
+# that break a rule.
 # python3 tests/check_rooms.py [ROOT]
 import os
 import re
 import sys
 
-# rooms of src/host: each includes only itself and those before it
-ORDER = "base shape surface model import fit batch method cuda items optimise query measure".split()
+# rooms of a floor: each includes only itself and those before it
+ORDER = {
+    "host": "base shape surface model import fit batch method cuda items optimise query measure".split(),
+    "kernels": "lane tree shape clock term method items".split(),
+}
+README_LINES = 15
 # what kernels include where something else takes the GPU's or a number's place
 STAND_INS = {"twin.h", "counted.h"}
 SOURCE = re.compile(r"\.(c|cc|h|inl|def|cu)$")
@@ -86,11 +91,18 @@ def broken_rule(path, target):
             return None if target.endswith((".h", ".def")) else "host code includes no kernels, only their data"
         if not there.startswith("host"):
             return None if there == "include" else "host code includes host, kernels and public headers only"
-        name, other = here[5:], there[5:]
-        if name not in ORDER or other not in ORDER:
-            return f"{name if name not in ORDER else other}: no room of check_rooms.py's order"
-        if ORDER.index(other) > ORDER.index(name):
-            return f"host/{other} comes after host/{name}"
+    return out_of_order(here, there)
+
+
+def out_of_order(here, there):
+    floor, name, other = here.split("/")[0], here.split("/")[-1], there.split("/")[-1]
+    if floor not in ORDER or there.split("/")[0] != floor or floor in (here, there):
+        return None
+    for one in (name, other):
+        if one not in ORDER[floor]:
+            return f"{floor}/{one} is not in check_rooms.py's order"
+    if ORDER[floor].index(other) > ORDER[floor].index(name):
+        return f"{there} comes after {here}"
     return None
 
 
@@ -118,12 +130,30 @@ def check(root):
             broken = broken_rule(path, target)
             if broken:
                 messages.append(f"{line}: {broken}")
-            elif path.startswith("src/") and target.startswith("src/") and room(path) != room(target):
+            if path.startswith("src/") and target.startswith("src/") and room(path) != room(target):
                 edges.setdefault((room(path), room(target)), line)
     for circle in circles(edges):
         messages.append(f"{', '.join(circle)} include each other:")
         messages += [f"  {line}" for (a, b), line in sorted(edges.items()) if a in circle and b in circle]
-    return messages
+    return messages + list(missing_readmes(root))
+
+
+def missing_readmes(root):
+    """Rooms whose README.md is not there, or too long to be read first."""
+    rooms = ["include/abut", "tests", "tools", "bench", "src/cli"]
+    for floor in ("src/host", "src/kernels"):
+        rooms += [floor] + [f"{floor}/{name}" for name in os.listdir(os.path.join(root, floor))]
+    for at in sorted(rooms):
+        path = os.path.join(root, at, "README.md")
+        if not os.path.isdir(os.path.join(root, at)):
+            continue
+        if not os.path.exists(path):
+            yield f"{at}: has no README.md"
+        else:
+            with open(path, encoding="utf-8") as file:
+                count = len(file.readlines())
+            if count > README_LINES:
+                yield f"{at}/README.md: {count} lines, at most {README_LINES}"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #!/bin/sh
-# check_rooms.sh: files include what their room may (check_rooms.py has the rules); and a rule that is broken is found.
+# check_rooms.sh: files include what their room may, rooms have a README (check_rooms.py has the rules); and a rule that is
+# broken is found.
 set -eu
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 check=$PWD/tests/check_rooms.py
@@ -16,6 +17,7 @@ plant() {
   touch include/abut/abut.h src/kernels/lane/lane.h src/kernels/shape/view.h src/kernels/items/view.h \
     src/kernels/items/query.inl src/host/base/status.h src/host/model/model.h src/host/import/import.h \
     src/host/measure/measure.h src/cli/cli.h
+  for room in include/abut src/cli src/kernels src/kernels/* src/host src/host/*; do echo here >"$room/README.md"; done
   echo 'list(made.def)' >CMakeLists.txt
   put src/cli/bench.c '"cli.h"' '"abut/abut.h"' '"host/measure/measure.h"' '<stdio.h>' '<mujoco/mujoco.h>'
   put src/host/import/load.c '"host/import/import.h"' '"host/model/model.h"' '"kernels/items/view.h"' '"made.def"'
@@ -53,7 +55,15 @@ fails() { # text...
   plant
   put src/kernels/shape/view.h '"abut/abut.h"' '"kernels/items/view.h"'
   fails 'kernels/items, kernels/shape include each other' '  src/kernels/items/view.h:1: #include "kernels/shape/view.h"' \
-    '  src/kernels/shape/view.h:2: #include "kernels/items/view.h"'
+    '  src/kernels/shape/view.h:2: #include "kernels/items/view.h"' 'kernels/items comes after kernels/shape'
+  plant
+  mkdir src/host/cellar
+  touch src/host/cellar/wine.h
+  put src/host/measure/measure.h '"host/cellar/wine.h"'
+  rm src/cli/README.md
+  seq 16 >src/host/README.md
+  fails "host/cellar is not in check_rooms.py's order" 'src/host/cellar: has no README.md' 'src/cli: has no README.md' \
+    'src/host/README.md: 16 lines'
 ) || exit 1
 
 python3 "$check"

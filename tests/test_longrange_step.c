@@ -1,6 +1,5 @@
 /* test_longrange_step.c: steps with long-range contact: gradients, momentum, what must not change a bit,
  * nothing passes through, shapes that are not convex. */
-#include "host/batch/batch.h"
 #include "host/batch/backend.h"
 #include "bumpy.h"
 #include "gradient.h"

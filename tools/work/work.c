@@ -7,7 +7,6 @@
  * all per environment and step. Additions include subtractions. */
 #include "cli/bench_armadillo.h"
 #include "cli/bench_scene.h"
-#include "host/batch/batch.h"
 #include "host/items/manifold_parts.h"
 #include "host/cuda/profile.h"
 #include "tally.h"
