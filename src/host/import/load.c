@@ -1,5 +1,6 @@
 /* load.c: opens scenes and meshes by their file's kind. */
 #include "abut/file.h"
+#include "abut/surface.h"
 #include "host/base/status.h"
 #include "host/import/import.h"
 #include "host/model/model_file.h"
