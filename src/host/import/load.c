@@ -86,7 +86,10 @@ static abut_status load_compiled(const char *path, const char *name, abut_mesh *
 }
 
 static abut_status load_mesh(const char *path, const char *geom, abut_mesh *mesh) {
-  if (is_description(path)) return abut_import_geom(path, geom, mesh);
+  if (is_description(path)) {
+    ABUT_TRY(abut_import_geom(path, geom, mesh));
+    return abut_mesh_join(mesh);
+  }
   if (abut_file_has_extension(path, ".abut")) return load_compiled(path, geom, mesh);
   if (geom) return abut_fail(ABUT_ERROR_ARGUMENT, "'%s' is not a scene, it has no geom '%s'", path, geom);
   return abut_mesh_load(path, mesh);
