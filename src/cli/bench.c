@@ -21,6 +21,7 @@ static const regime step_lines[] = {
 static const regime dear_lines[] = {{"chains4x8", "rest", 0, 0}, {"chains4x8", "kicked", 0.05, 0}};
 static const regime reverse_lines[] = {{"stack5", "rest", 0, 0}, {"ant_box", "random", 0, 1}};
 static const regime scaling_line = {"ant_box", "random", 0, 1};
+static const regime call_line = {"ant_box", "rest", 0, 0}; /* no lane waits for its neighbours */
 
 static const char calibration[] = "calibration.fma.f32";
 
@@ -192,6 +193,37 @@ static int run_scaling_line(bench *in) {
   return CLI_OK;
 }
 
+/* Seconds of so many calls of so many steps each. */
+static int time_calls(fixture *in, int64_t calls, int64_t steps, double *seconds) {
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = steps;
+  int code = fixture_restore(in);
+  double start = cli_now();
+  for (int64_t i = 0; code == CLI_OK && i < calls; i++)
+    if (abut_rollout(in->job.batch, &args, NULL, NULL, NULL) != ABUT_OK) code = cli_library_error();
+  *seconds = cli_now() - start;
+  if (code == CLI_OK && progress_interrupted()) code = cli_error("interrupted");
+  return code;
+}
+
+/* What a call costs beside its steps: 1,000 calls of one step over one call of 1,000. They take turns, so
+ * that what else the machine does falls on both. */
+static int run_call_line(bench *in) {
+  enum { CALLED_ENVIRONMENTS = 64, CALLS = 1000, THREADS = 2 };
+  fixture at;
+  double ratios[REPETITIONS], many, one;
+  if (!bench_wanted(in, "call_overhead.ant_box")) return CLI_OK;
+  int code = fixture_open(&at, in->options, &call_line, CALLED_ENVIRONMENTS, THREADS, 1, &in->bar);
+  for (int i = 0; code == CLI_OK && i < REPETITIONS; i++) {
+    code = time_calls(&at, CALLS, 1, &many);
+    if (code == CLI_OK) code = time_calls(&at, 1, CALLS, &one);
+    ratios[i] = many / one;
+  }
+  if (code == CLI_OK) bench_line(in, "call_overhead.ant_box", bench_median(ratios, REPETITIONS), "1");
+  fixture_close(&at);
+  return code;
+}
+
 static void run_plane_lines(bench *in) {
   static const struct {
     const char *name, *which;
@@ -241,6 +273,7 @@ int cli_bench(const cli_options *options) {
     run_plane_lines(&run);
     code = run_batch_lines(&run);
     if (code == CLI_OK) code = run_scaling_line(&run);
+    if (code == CLI_OK) code = run_call_line(&run);
     if (code == CLI_OK) code = bench_longrange_lines(&run);
     if (code == CLI_OK) code = bench_manifold_lines(&run);
     if (code == CLI_OK) code = bench_books_lines(&run);

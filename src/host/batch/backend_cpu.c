@@ -1,6 +1,7 @@
 /* backend_cpu.c: programs on threads. Each worker has lanes of its own; environments come to whichever is
  * free. */
 #include "host/batch/backend.h"
+#include "host/base/pool.h"
 #include "host/base/status.h"
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +26,14 @@ static void cpu_close(abut_batch *b) {
   free(b->workers);
   b->workers = NULL;
 }
+static void cpu_destroy(abut_batch *b) {
+  cpu_close(b);
+  pool_destroy(b->pool);
+  b->pool = NULL;
+}
 static abut_status cpu_open(abut_batch *b) {
   b->nworker = worker_count(b);
+  if (!b->pool) ABUT_TRY(pool_create(b->nworker, &b->pool));
   b->workers = calloc((size_t)b->nworker, sizeof *b->workers);
   if (!b->workers)
     return abut_fail(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", b->nworker, PLURAL(b->nworker));
@@ -131,7 +138,7 @@ const backend backend_cpu = {.find = cpu_find,
                              .lane_bytes = cpu_lane_bytes,
                              .open = cpu_open,
                              .close = cpu_close,
-                             .destroy = cpu_close,
+                             .destroy = cpu_destroy,
                              .allocate = cpu_allocate,
                              .release = cpu_release,
                              .read = cpu_copy,

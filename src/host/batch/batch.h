@@ -24,6 +24,7 @@ struct abut_batch {
   int32_t far;      /* long-range: entries in a lane's lists; 0 without such pairs */
   int32_t nworker;
   worker *workers;
+  struct pool *pool; /* threads of the workers but for the first */
   batch_state state, next;
   parameter_array parameters[PARAM_COUNT];
   const struct backend *backend;

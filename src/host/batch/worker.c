@@ -1,7 +1,7 @@
-/* worker.c: one thread's lanes: their memory, and the threads. */
+/* worker.c: one thread's lanes: their memory, and calls of all. */
 #include "host/batch/batch.h"
+#include "host/base/pool.h"
 #include "host/base/status.h"
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,27 +86,17 @@ void worker_destroy(worker *w) {
   memset(w, 0, sizeof *w);
 }
 
-typedef struct thread_arg {
-  worker *w;
+typedef struct workers_call {
+  abut_batch *batch;
   worker_main run;
   void *arg;
-} thread_arg;
-static void *thread_main(void *arg) {
-  thread_arg *t = arg;
-  t->run(t->w, t->arg);
-  return NULL;
+} workers_call;
+static void run_one(int32_t index, void *arg) {
+  workers_call *c = arg;
+  c->run(&c->batch->workers[index], c->arg);
 }
 
 void workers_run(abut_batch *b, worker_main run, void *arg) {
-  int32_t n = b->nworker, started = 1;
-  pthread_t *threads = calloc((size_t)n, sizeof *threads);
-  thread_arg *args = calloc((size_t)n, sizeof *args);
-  for (; threads && args && started < n; started++) {
-    args[started] = (thread_arg){&b->workers[started], run, arg};
-    if (pthread_create(&threads[started], NULL, thread_main, &args[started])) break;
-  }
-  run(&b->workers[0], arg);
-  for (int32_t i = 1; i < started; i++) pthread_join(threads[i], NULL);
-  free(threads);
-  free(args);
+  workers_call call = {b, run, arg};
+  pool_run(b->pool, b->nworker, run_one, &call);
 }
