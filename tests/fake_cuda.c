@@ -3,6 +3,7 @@
  */
 #include "fake_cuda.h"
 #include "host/cuda/cuda_memory.h"
+#include "host/items/manifold_cuda.h"
 #include "team_run.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -240,7 +240,7 @@ static void short_calls(const scene *s, int32_t threads, int64_t nenv, int64_t c
 }
 TEST(short_calls_on_any_number_of_threads) {
   static const int32_t threads[] = {1, 2, 7};
-  const int64_t calls = test_quick() ? 20 : 200;
+  const int64_t calls = test_quick() ? 10 : 100;
   scene s;
   array qpos[3];
   REQUIRE(scene_load("scenes/ant_box.abut", &s));

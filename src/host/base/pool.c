@@ -126,7 +126,7 @@ static void close_job(pool *p) {
 }
 
 void pool_run(pool *p, int32_t count, pool_work work, void *arg) {
-  const int32_t all = count < p->threads ? count : p->threads;
+  const int32_t all = !p ? 1 : count < p->threads ? count : p->threads;
   if (all < 2 || !hold(p)) {
     work(0, arg);
     return;

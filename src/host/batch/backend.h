@@ -42,7 +42,5 @@ typedef struct backend {
 } backend;
 
 extern const backend backend_cpu, backend_cuda;
-/* Whether a GPU can be used, without a batch. */
-abut_status backend_find_gpu(int32_t device_id);
 
 #endif

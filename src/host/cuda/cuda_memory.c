@@ -184,11 +184,6 @@ const void *const *cuda_stages(int32_t dtype, int team) {
   return team == 1 ? abut_stages_f32_team1 : abut_stages_f32_team32;
 }
 const void *cuda_control(control_id which) { return abut_controls[which]; }
-extern const void *const abut_manifold_kernels_f64_team32[MANIFOLD_COUNT];
-extern const void *const abut_manifold_kernels_f32_team32[MANIFOLD_COUNT];
-const void *const *cuda_manifold_kernels(int32_t dtype) {
-  return dtype == ABUT_F64 ? abut_manifold_kernels_f64_team32 : abut_manifold_kernels_f32_team32;
-}
 const void *cuda_roof(int32_t dtype) {
   return dtype == ABUT_F64 ? abut_roof_kernel_f64_team1 : abut_roof_kernel_f32_team1;
 }

@@ -2,7 +2,7 @@
 #ifndef ABUT_CUDA_MEMORY_H
 #define ABUT_CUDA_MEMORY_H
 #include "host/batch/program.h"
-#include <cuda_runtime_api.h>
+#include "host/cuda/cuda_context.h"
 
 typedef struct cuda_arena {
   char *base;
@@ -29,8 +29,7 @@ size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at);
 /* Copies model, parameters of stages and lane groups to where they lie. */
 abut_status cuda_fill(const abut_batch *b, int team, device_batch *at);
 
-enum { STATE_COPIES = 7, ARENA_ALIGN = 256 };
-static inline size_t round_up(size_t bytes) { return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN; }
+enum { STATE_COPIES = 7 };
 
 /* The pieces of a state, in the host's mirror and on the device. */
 typedef struct state_copy {
@@ -51,16 +50,6 @@ typedef enum control_id {
   CONTROL_COUNT
 } control_id;
 const void *cuda_control(control_id which);
-/* Kernels of contact manifolds (kernels/items/manifold.cu). */
-typedef enum manifold_kernel_id {
-  MANIFOLD_contacts,
-  MANIFOLD_gradient,
-  MANIFOLD_room,
-  MANIFOLD_edges,
-  MANIFOLD_distances,
-  MANIFOLD_COUNT
-} manifold_kernel_id;
-const void *const *cuda_manifold_kernels(int32_t dtype);
 /* The kernel that does nothing but one operation (kernels/items/roof.inl). */
 const void *cuda_roof(int32_t dtype);
 

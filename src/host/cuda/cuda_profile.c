@@ -77,8 +77,8 @@ static void timed_close(timed_program *t) {
 /* seconds[0]: between the first two marks; seconds[i + 1]: of stage i. */
 static abut_status run_part(abut_batch *b, timed_program *t, int which, double seconds[STAGES + 1]) {
   cuda_device *c = b->cuda;
-  CK(cudaGraphLaunch(t->part[which].graph.run, c->stream));
-  CK(cudaStreamSynchronize(c->stream));
+  CK(cudaGraphLaunch(t->part[which].graph.run, c->gpu.stream));
+  CK(cudaStreamSynchronize(c->gpu.stream));
   for (int i = 0; i <= t->part[which].count; i++) {
     float ms = 0;
     CK(cudaEventElapsedTime(&ms, t->events[i], t->events[i + 1]));

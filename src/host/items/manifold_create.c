@@ -34,7 +34,8 @@ static abut_status check_options(const abut_manifold_options *o) {
   if (o->device != ABUT_DEVICE_AUTO && o->device != ABUT_DEVICE_CPU && o->device != ABUT_DEVICE_CUDA)
     BAD("device %d is unknown", o->device);
   if (o->device_id < 0) BAD("device_id is %d, must be 0 or more", o->device_id);
-  if (o->threads < 0 || o->threads > 4096) BAD("threads is %d, must lie in [0, 4096]", o->threads);
+  if (o->threads < 0 || o->threads > ITEMS_THREADS)
+    BAD("threads is %d, must lie in [0, %d]", o->threads, ITEMS_THREADS);
   SOFT(w_reg, 1e-9);
   SOFT(tau_clip, 1e-4);
   SOFT(tau_min, 1e-9);
@@ -196,6 +197,7 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
   abut_manifold *m = calloc(1, sizeof *m);
   if (!m) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
   m->options = o;
+  items_open(&m->items, "manifold", o.threads);
   m->kernels = kernels ? kernels : abut_kernels_find(o.dtype, NULL);
   abut_status status = m->kernels ? fill(m, surface) : abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d", o.dtype);
   if (status != ABUT_OK) {
@@ -208,7 +210,7 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
 
 void abut_manifold_destroy(abut_manifold *m) {
   if (!m) return;
-  cuda_manifold_close(m);
+  items_close(&m->items);
   for (int i = 0; i < 2; i++) {
     surface_view_destroy(&m->view[i]);
     free(m->vertices[i]);

@@ -2,6 +2,7 @@
 #ifndef ABUT_HOST_MANIFOLD_H
 #define ABUT_HOST_MANIFOLD_H
 #include "abut/manifold.h"
+#include "host/items/items.h"
 #include "host/surface/surface_view.h"
 
 struct abut_manifold {
@@ -15,7 +16,8 @@ struct abut_manifold {
   int32_t group[MANIFOLD_GROUPS]; /* contacts of each */
   int64_t contacts, padded;       /* in all; with the padding of groups */
   int64_t scratch;                /* numbers of one evaluation */
-  struct cuda_manifold *cuda;     /* NULL: on the CPU */
+  items_runner items;
+  manifold_batch batch; /* what kernels on a GPU get, but for the poses of a call */
 };
 
 /* abut_manifold_create with an instance of the kernels, of the options' dtype; NULL: the widest. */

@@ -1,4 +1,4 @@
-/* manifold_sums.c: cotangents that are summed over poses, chunk by chunk: of vertices, and of what primitives
+/* manifold_sums.c: cotangents that are summed over poses: of vertices, and of what primitives
  * consist of, which kernels know in frames and units of their own. */
 #include "host/items/manifold_run.h"
 #include "host/base/geometry.h"
@@ -81,10 +81,7 @@ static void write_parameters(const manifold_run *a, int s, const double *paramet
                   points + 7 * (int64_t)(q->first_plane + j));
   }
 }
-void manifold_write_sums(const manifold_run *a, int64_t chunks) {
-  double *total = a->sums; /* the first chunk's */
-  for (int64_t c = 1; c < chunks; c++)
-    for (int64_t i = 0; i < a->sum_size; i++) total[i] += a->sums[c * a->sum_size + i];
+void manifold_write_sums(const manifold_run *a, const double *total) {
   for (int s = 0; s < 2; s++) {
     const size_t n = 3 * (size_t)a->m->params.surface[s].nvertex;
     if (a->bars->vertices[s]) memcpy(a->bars->vertices[s], total + a->sum_at[s], n * sizeof *total);
