@@ -230,6 +230,7 @@ write_npy integers.npy '<i4' False '(1, 1, 12)' 0
 write_npy fortran.npy '<f8' True '(1, 1, 12)' 0
 write_npy nan.npy '<f8' False '(1, 1, 12)' "float('nan')"
 write_npy version4.npy '<f8' False '(1, 1, 12)' 0 4
+write_npy huge.npy '<f8' False '(1, 1, 12)' 1e39
 head -c 100 "$folder/full.npy" >"$folder/header.npy"
 head -c 1000 "$folder/full.npy" >"$folder/truncated.npy"
 { cat "$folder/constant.npy"; echo more; } >"$folder/longer.npy"
@@ -240,6 +241,7 @@ for case in "absent.npy:absent.npy" "wrong.npy:[3, 12, 12]" "flat.npy:1 dimensio
   "version4.npy:version 4.0"; do
   refuses "${case#*:}" rollout $ant --envs 8 --steps 12 --ctrl "$folder/${case%%:*}" $files
 done
+refuses "huge.npy: number 0 is 1e+39, beyond single precision" rollout $ant --envs 8 --steps 12 --dtype f32 --ctrl "$folder/huge.npy"
 
 # --------------------------------------------------------------------------------------------- files
 refuses "absent/a.glb" rollout $stack --gltf "$folder/absent/a.glb"

@@ -107,7 +107,8 @@ typedef struct abut_manifold_bars {
   double *points[2];     /* point_count x 7, likewise; 0 for a sigma that is not given */
 } abut_manifold_bars;
 /* Reverse pass: bar has the cotangents of contacts (NULL members are 0). contacts as above, or NULL. Fails
- * with ABUT_ERROR_ARGUMENT where a cotangent is not finite; what was written by then means nothing. */
+ * with ABUT_ERROR_ARGUMENT where a cotangent is not finite, or beyond the dtype; what was written by then
+ * means nothing. */
 ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count, const double *poses,
                                             const abut_contacts *bar, abut_manifold_bars *bars,
                                             abut_contacts *contacts);

@@ -188,7 +188,8 @@ int cli_rollout(const cli_options *options) {
   int code = check_options(options);
   if (code == CLI_OK) code = job_load(&work, options->arguments[0], options);
   if (code == CLI_OK)
-    code = ctrl_open(&controls, work.model, options->ctrl, options->seed, options->envs, options->steps);
+    code = ctrl_open(&controls, work.model, options->ctrl, options->dtype, options->seed, options->envs,
+                     options->steps);
   trajectory plan = {.job = &work,
                      .steps = options->steps,
                      .fill_ctrl = fill_ctrl,

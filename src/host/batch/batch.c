@@ -111,6 +111,7 @@ enum { FAR_FIRST = 1024 }; /* entries of long-range lists to begin with */
 
 static abut_status plan(const abut_model *model, const abut_options *options, abut_batch *b) {
   ABUT_TRY(resolve(options, &b->options));
+  ABUT_TRY(precision_check(model, &b->options));
   b->model = model;
   const backend *k = backend_of(&b->options);
   ABUT_TRY(k->find(&b->options));

@@ -49,6 +49,9 @@ static inline void elem_put(const abut_batch *b, char *array, int64_t i, double 
 abut_status params_create(const abut_model *model, const abut_options *options, step_params *params);
 void params_destroy(step_params *params);
 
+/* precision.c: fails where the batch's real type does not hold an option or a number of the model. */
+abut_status precision_check(const abut_model *model, const abut_options *resolved);
+
 /* Places the long-range lists of a lane group from base on, its bytes returned; base NULL: only counts. */
 size_t far_place(const abut_batch *b, char *base, lane_group *g);
 

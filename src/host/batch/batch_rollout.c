@@ -1,4 +1,5 @@
 /* batch_rollout.c: T steps of N environments in one call: checks, threads, growth of lists, commit. */
+#include "host/base/real.h"
 #include "host/batch/backend.h"
 #include "host/base/status.h"
 #include "host/batch/tape.h"
@@ -40,10 +41,10 @@ static void arrays_of(const abut_batch *b, const abut_rollout_args *a, program_i
   memcpy(list, all, sizeof all);
 }
 
-static abut_status check_args(const abut_rollout_args *a) {
+static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
   if (a->nstep < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld is negative", (long long)a->nstep);
-  if (!(a->kick >= 0) || !isfinite(a->kick))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g must not be negative", a->kick);
+  if (!(a->kick >= 0) || !real_holds(b->kernels->elem_size, a->kick))
+    return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g: must be from 0 to what the batch's dtype holds", a->kick);
   return ABUT_OK;
 }
 
@@ -103,7 +104,7 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
   abut_rollout_result r = {0};
   program_io io;
   caller_array arrays[ARRAYS];
-  ABUT_TRY(check_args(a));
+  ABUT_TRY(check_args(b, a));
   if (a->enqueue) ABUT_TRY(program_may_enqueue(b, result || progress));
   arrays_of(b, a, &io, arrays);
   ABUT_TRY(tensors_check(arrays, ARRAYS, &b->options, a->enqueue));

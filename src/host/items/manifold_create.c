@@ -1,5 +1,6 @@
 /* manifold_create.c: creation of a manifold: its options, units and the two surfaces as kernels read them. */
 #include "host/items/manifold_cuda.h"
+#include "host/base/real.h"
 #include "host/base/status.h"
 #include <math.h>
 #include <stdlib.h>
@@ -89,6 +90,10 @@ static abut_status check_softness(const abut_manifold *m) {
     if (!(all[i].value >= all[i].least) && !(all[i].none && all[i].value == 0))
       return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: %s is %g, must be at least %g for these surfaces",
                        all[i].name, all[i].value, all[i].least);
+  if (!real_holds(m->kernels->elem_size, o->eps_normal / (m->unit * m->unit)))
+    return abut_fail(ABUT_ERROR_ARGUMENT,
+                     "manifold: eps_normal is %g, beyond single precision in squares of %g", o->eps_normal,
+                     m->unit);
   return ABUT_OK;
 }
 

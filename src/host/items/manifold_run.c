@@ -1,6 +1,7 @@
 /* manifold_run.c: contacts of many poses, forward and in reverse. Threads take poses one chunk at a time;
  * sums over poses are made chunk by chunk in order, and chunks depend on the number of poses only. */
 #include "host/items/manifold_cuda.h"
+#include "host/base/real.h"
 #include "host/base/status.h"
 #include <math.h>
 #include <pthread.h>
@@ -124,6 +125,32 @@ void manifold_on_threads(const abut_manifold *m, int64_t pieces, void *(*work)(v
   free(others);
 }
 
+/* Names the worst cotangent of a pose of which the kernels' real type did not hold one, or a sum of some. */
+static abut_status refuse_cotangents(const manifold_run *a, int64_t pose) {
+  const abut_contacts *bar = a->bar;
+  const struct {
+    const char *name;
+    const double *x;
+    int64_t each;
+  } all[] = {{"point", bar->point, 3},
+             {"distance", bar->distance, 1},
+             {"normal", bar->normal, 3},
+             {"activity", bar->activity, 1}};
+  const char *name = "";
+  double worst = 0;
+  int64_t at = 0;
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    for (int64_t i = 0; all[k].x && i < a->m->contacts * all[k].each; i++) {
+      double x = all[k].x[pose * a->m->contacts * all[k].each + i];
+      if (isnan(worst) || fabs(x) <= fabs(worst)) continue;
+      worst = x;
+      name = all[k].name;
+      at = i / all[k].each;
+    }
+  return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: the cotangent of %s %lld of pose %lld is %g, %s", name,
+                   (long long)at, (long long)pose, worst, real_misfit(worst));
+}
+
 static abut_status run_all(manifold_run *a) {
   ABUT_TRY(manifold_check_poses(a->m, 0, a->count, a->poses));
   a->chunk = a->count / MOST_CHUNKS > LEAST_CHUNK ? (a->count + MOST_CHUNKS - 1) / MOST_CHUNKS : LEAST_CHUNK;
@@ -142,10 +169,7 @@ static abut_status run_all(manifold_run *a) {
   if (status == ABUT_OK && a->sums) manifold_write_sums(a, chunks);
   free(a->sums);
   if (status != ABUT_OK) return status;
-  if (atomic_load(&a->unfit))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: a cotangent of pose %lld is not finite",
-                     (long long)atomic_load(&a->unfit) - 1);
-  return ABUT_OK;
+  return atomic_load(&a->unfit) ? refuse_cotangents(a, atomic_load(&a->unfit) - 1) : ABUT_OK;
 }
 
 abut_status abut_manifold_contacts(const abut_manifold *manifold, int64_t count, const double *poses,

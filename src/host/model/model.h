@@ -31,6 +31,8 @@ void abut_model_free_arrays(abut_model *model);
 /* Checks every index, size and number of a model whose arrays are filled, whoever filled them (a builder, an
  * importer, a file). Names the object and the value. Reads no derived array: validate first, then derive. */
 abut_status abut_model_validate(const abut_model *model);
+/* Whether a real type of so many bytes holds every number of the model. */
+abut_status abut_model_check_numbers(const abut_model *model, int bytes);
 /* Fills the derived arrays: weldid, moments, dof tree, limit stiffness. */
 void abut_model_derive(abut_model *model);
 /* Bytes of one array, rows x columns x element; -1 if negative or beyond int64. */

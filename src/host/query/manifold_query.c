@@ -1,6 +1,7 @@
 /* manifold_query.c: the pieces of contacts alone: closest points of edges and of triangles, distances to
  * surfaces. */
 #include "abut/manifold.h"
+#include "host/base/real.h"
 #include "host/base/status.h"
 #include "host/surface/surface_view.h"
 #include <math.h>
@@ -170,6 +171,10 @@ static abut_status run_witnesses(const abut_kernels *k, void (*kernel)(witness_b
       take_answers(&q, kind, i - q.num, results, bars);
       q.num = 0;
     }
+    for (int c = 0; bar && i < count && c < 3; c++)
+      if (!real_holds(k->elem_size, bar[3 * i + c]))
+        return abut_fail(ABUT_ERROR_ARGUMENT, "query %lld: cotangent %d is %g, %s", (long long)i, c,
+                         bar[3 * i + c], real_misfit(bar[3 * i + c]));
     if (i < count) join(&q, &w, bar ? bar + 3 * i : NULL);
   }
   return ABUT_OK;

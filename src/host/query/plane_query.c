@@ -48,11 +48,12 @@ static abut_status check(int64_t i, const abut_plane_query *q, int32_t dtype) {
   if (q->na < 1 || q->nb < 1)
     BAD("%lld: needs at least one point on each side, has %d and %d", (long long)i, q->na, q->nb);
   if (!q->a || !q->b) BAD("%lld: %s is NULL", (long long)i, q->a ? "b" : "a");
-  if (!(q->length > 0) || !isfinite(q->length))
-    BAD("%lld: length %g must be positive", (long long)i, q->length);
-  if (q->contact == ABUT_CONTACT_LOCAL && !(q->reach > 0 && q->reach < 1))
-    BAD("%lld: reach %g must lie in (0, 1)", (long long)i, q->reach);
-  double largest = dtype == ABUT_F64 ? DBL_MAX : FLT_MAX;
+  /* kernels divide by both */
+  double largest = dtype == ABUT_F64 ? DBL_MAX : FLT_MAX, least = dtype == ABUT_F64 ? 0 : FLT_MIN;
+  if (!(q->length > least && q->length <= largest))
+    BAD("%lld: length %g must lie in (%g, %g]", (long long)i, q->length, least, largest);
+  if (q->contact == ABUT_CONTACT_LOCAL && !(q->reach > least && q->reach < 1))
+    BAD("%lld: reach %g must lie in (%g, 1)", (long long)i, q->reach, least);
   ABUT_TRY(check_numbers(i, "a", q->a, 3 * (int64_t)q->na, largest));
   ABUT_TRY(check_numbers(i, "b", q->b, 3 * (int64_t)q->nb, largest));
   ABUT_TRY(check_numbers(i, "radii_a", q->radii_a, q->na, largest));

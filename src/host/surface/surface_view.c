@@ -2,6 +2,7 @@
  * spheres that bound each one's distance. */
 #include "host/surface/surface_view.h"
 #include "host/base/geometry.h"
+#include "host/base/real.h"
 #include "host/base/status.h"
 #include <float.h>
 #include <math.h>
@@ -151,6 +152,22 @@ static abut_status check_sigmas(const abut_kernels *k, const surface_view *view,
   }
   return ABUT_OK;
 }
+/* Lengths in units of a surface that is much smaller than it is far away need not be there any more. */
+static abut_status check_lengths(const abut_kernels *k, const surface_view *view, const sdf_source *sources,
+                                 const double *rows, double unit) {
+  for (int32_t i = 0; i < view->sdf.num; i++)
+    for (int c = 0; c < 3; c++)
+      if (!real_holds(k->elem_size, sources[i].center[c]) || !real_holds(k->elem_size, sources[i].size[c]))
+        return abut_fail(ABUT_ERROR_ARGUMENT,
+                         "primitive %d: position %g or size %g is beyond single precision in units of %g",
+                         view->order[i], unit * sources[i].center[c], unit * sources[i].size[c], unit);
+  for (int64_t i = 0; i < (int64_t)view->sdf.num_rows * SDF_ROW; i++)
+    if (!real_holds(k->elem_size, rows[i]))
+      return abut_fail(ABUT_ERROR_ARGUMENT,
+                       "row %lld of planes and points: %g is beyond single precision in units of %g",
+                       (long long)(i / SDF_ROW), rows[i], unit);
+  return ABUT_OK;
+}
 double surface_view_reach(const abut_kernels *kernels, const surface_view *view) {
   int clouds = 0;
   for (int32_t i = 0; i < view->sdf.num; i++)
@@ -180,12 +197,13 @@ abut_status surface_view_create(const abut_kernels *kernels, const abut_surface 
     surface_view_destroy(view);
   } else {
     fill(surface, unit, view, sources, rows);
+    status = check_lengths(kernels, view, sources, rows, unit);
     kernels->manifold.prepare(sources, (int)num, view->memory);
     void *to = (char *)view->memory + primitives;
     put_rows(kernels, to, rows, nrow * SDF_ROW);
     view->sdf.primitives = view->memory;
     view->sdf.rows = to;
-    status = check_sigmas(kernels, view, rows, unit);
+    if (status == ABUT_OK) status = check_sigmas(kernels, view, rows, unit);
     if (status != ABUT_OK) surface_view_destroy(view);
   }
   free(sources);
