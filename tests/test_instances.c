@@ -87,3 +87,45 @@ TEST(instances_are_found_by_name) {
   }
   CHECK(abut_kernels_find(ABUT_F64, "scalar") != NULL);
 }
+
+/* This executable is linked with --wrap: where the build has nothing for the processor, whoever needs kernels
+ * says so. */
+static int32_t missing = -1; /* dtype */
+const abut_kernels *__real_abut_kernels_find(int32_t dtype, const char *isa);
+const abut_kernels *__wrap_abut_kernels_find(int32_t dtype, const char *isa);
+const abut_kernels *__wrap_abut_kernels_find(int32_t dtype, const char *isa) {
+  return dtype == missing ? NULL : __real_abut_kernels_find(dtype, isa);
+}
+TEST(no_instance_for_this_processor) {
+  scene s;
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  double x[3] = {0}, y[3] = {1, 0, 0}, distance;
+  abut_plane_query plane = {.contact = ABUT_CONTACT_INVERSE, .na = 1, .nb = 1, .a = x, .b = y, .length = 1};
+  abut_plane_result result = {0};
+  abut_primitive ball = {.quaternion = {1, 0, 0, 0}, .size = {1, 1, 1}, .exponents = {1, 1}};
+  abut_surface surface = {.primitives = &ball, .primitive_count = 1, .tau = 0.01};
+  for (missing = ABUT_F64; missing <= ABUT_F32; missing++) {
+    const char *text = missing == ABUT_F64 ? "dtype f64: this build has no such kernels"
+                                           : "dtype f32: this build has no such kernels";
+    abut_batch *b = NULL;
+    abut_manifold *m = NULL;
+    int64_t bytes;
+    abut_options o = test_options(1);
+    abut_manifold_options how = abut_default_manifold_options();
+    o.dtype = how.dtype = missing;
+#define REFUSED(call)                                                                                        \
+  CHECK_STATUS(call, ABUT_ERROR_UNSUPPORTED);                                                                \
+  CHECK(strstr(abut_error_message(), text))
+    REFUSED(abut_batch_create(s.model, &o, &b));
+    REFUSED(abut_batch_memory(s.model, &o, 1, NULL, &bytes));
+    REFUSED(abut_query_plane(1, &plane, &result, missing));
+    REFUSED(abut_query_longrange(0, NULL, NULL, missing));
+    REFUSED(abut_query_edges(0, NULL, NULL, missing));
+    REFUSED(abut_query_distance(&surface, 1, x, &distance, NULL, NULL, missing));
+    REFUSED(abut_manifold_create(&surface, &surface, &how, &m));
+#undef REFUSED
+    CHECK(!b && !m);
+  }
+  missing = -1;
+  scene_free(&s);
+}

@@ -12,7 +12,7 @@ typedef struct backend {
   /* Whether a tensor that says so lies on options.device_id; NULL where none can. */
   abut_status (*holds)(const abut_options *options, const char *name, const abut_tensor *t);
   /* Kernels whose real type, lanes and rows decide sizes. */
-  const abut_kernels *(*kernels)(const abut_options *options);
+  abut_status (*kernels)(const abut_options *options, const abut_kernels **kernels);
   /* Bytes of all lane groups; on a GPU, of states and everything else that is not the record too. */
   int64_t (*lane_bytes)(const abut_batch *b);
   /* Lane groups with b->nslot slots, and room for b->capacity contacts per record, with the host's state.

@@ -1,7 +1,7 @@
 /* backend_cpu.c: programs on threads. Each worker has lanes of its own; environments come to whichever is
  * free. */
 #include "host/batch/backend.h"
-#include "host/base/status.h"
+#include "host/base/kernels.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@ static abut_status cpu_find(const abut_options *options) {
   (void)options;
   return ABUT_OK;
 }
-static const abut_kernels *cpu_kernels(const abut_options *options) {
-  return abut_kernels_find(options->dtype, NULL);
+static abut_status cpu_kernels(const abut_options *options, const abut_kernels **kernels) {
+  return kernels_for(options->dtype, kernels);
 }
 
 /* Threads that can have work: each takes a group of lanes full of environments at a time. */

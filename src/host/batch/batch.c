@@ -116,7 +116,7 @@ static abut_status plan(const abut_model *model, const abut_options *options, ab
   const backend *k = backend_of(&b->options);
   ABUT_TRY(k->find(&b->options));
   b->backend = k;
-  b->kernels = b->backend->kernels(&b->options);
+  ABUT_TRY(k->kernels(&b->options, &b->kernels));
   b->capacity = b->nslot = initial_capacity(model, &b->options);
   parameter_sizes(model, b->parameters);
   ABUT_TRY(params_create(model, &b->options, &b->params));

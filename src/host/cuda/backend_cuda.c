@@ -54,8 +54,9 @@ static abut_status cuda_find(const abut_options *o) {
                      o->device_id, count, PLURAL(count));
   return ABUT_OK;
 }
-static const abut_kernels *cuda_kernels(const abut_options *o) {
-  return o->dtype == ABUT_F64 ? &cuda_f64 : &cuda_f32;
+static abut_status cuda_kernels(const abut_options *o, const abut_kernels **kernels) {
+  *kernels = o->dtype == ABUT_F64 ? &cuda_f64 : &cuda_f32;
+  return ABUT_OK;
 }
 
 /* ---------------------------------------------------------------- graphs */

@@ -1,7 +1,7 @@
 /* manifold_create.c: creation of a manifold: its options, units and the two surfaces as kernels read them. */
 #include "host/items/manifold_cuda.h"
+#include "host/base/kernels.h"
 #include "host/base/real.h"
-#include "host/base/status.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,8 +201,9 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
   abut_manifold *m = calloc(1, sizeof *m);
   if (!m) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
   m->options = o;
-  m->kernels = kernels ? kernels : abut_kernels_find(o.dtype, NULL);
-  abut_status status = m->kernels ? fill(m, surface) : abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d", o.dtype);
+  m->kernels = kernels;
+  abut_status status = kernels ? ABUT_OK : kernels_for(o.dtype, &m->kernels);
+  if (status == ABUT_OK) status = fill(m, surface);
   if (status != ABUT_OK) {
     abut_manifold_destroy(m);
     return status;

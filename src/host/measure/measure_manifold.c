@@ -3,7 +3,7 @@
 #include "abut/manifold.h"
 #include "host/measure/measure_time.h"
 #include "kernels/lane/random.h"
-#include "host/base/status.h"
+#include "host/base/kernels.h"
 #include "host/surface/surface_view.h"
 #include <math.h>
 #include <stdlib.h>
@@ -28,7 +28,8 @@ static void run_edges(void *context) {
 }
 
 double abut_bench_edges(int dtype) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+  const abut_kernels *k;
+  if (kernels_for(dtype, &k) != ABUT_OK) return NAN;
   const abut_manifold_options o = abut_default_manifold_options();
   const int64_t n = (int64_t)EDGE_PACKS * k->lanes, bytes = n * k->elem_size;
   char *memory = aligned(n * EDGE_FIELDS, k);
@@ -61,7 +62,8 @@ static void run_distances(void *context) {
 
 abut_status abut_bench_distance(const abut_surface *surface, int64_t count, const double *points, int skip,
                                 int dtype, double *ns) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+  const abut_kernels *k;
+  ABUT_TRY(kernels_for(dtype, &k));
   surface_view view;
   ABUT_TRY(surface_view_create(k, surface, surface_diagonal(surface), 0, &view));
   if (!skip) view.sdf.tau = 1000; /* every primitive weighs something everywhere */

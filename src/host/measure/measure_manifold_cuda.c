@@ -1,7 +1,7 @@
 /* measure_manifold_cuda.c: times the kernels of edge pairs and of signed distances on a GPU, by its clock. */
 #include "host/batch/backend.h"
 #include "host/items/manifold_cuda.h"
-#include "host/base/status.h"
+#include "host/base/kernels.h"
 
 #ifndef ABUT_HAVE_CUDA
 
@@ -101,7 +101,8 @@ static abut_status time_kernel(kernel_bench *b, const void *kernel, int64_t item
 }
 
 static abut_status run_edges(kernel_bench *b, int32_t dtype, double *ns) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+  const abut_kernels *k;
+  ABUT_TRY(kernels_for(dtype, &k));
   const abut_manifold_options o = abut_default_manifold_options();
   const size_t elem = (size_t)k->elem_size;
   char *argument, *in;
@@ -164,7 +165,8 @@ abut_status cuda_bench_distance(int32_t device_id, const abut_surface *surface, 
                                 const double *points, int skip, int32_t dtype, double *ns) {
   kernel_bench b = {0};
   surface_view view;
-  distance_bench d = {abut_kernels_find(dtype, NULL), &view, count, points, surface_diagonal(surface)};
+  distance_bench d = {NULL, &view, count, points, surface_diagonal(surface)};
+  ABUT_TRY(kernels_for(dtype, &d.kernels));
   ABUT_TRY(backend_find_gpu(device_id));
   SCOPE(caller);
   ABUT_TRY(cuda_check(&b.device, scope_open(&caller, device_id), "cudaSetDevice"));

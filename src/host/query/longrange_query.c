@@ -1,8 +1,7 @@
 /* longrange_query.c: long-range queries: two trees, then the kernel, with room that grows until it is enough.
  */
-#include "kernels/table.h"
+#include "host/base/kernels.h"
 #include "host/shape/sphere_tree_build.h"
-#include "host/base/status.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,8 +117,8 @@ abut_status abut_query_longrange(int64_t count, const abut_longrange_query *quer
     return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_longrange: count %lld is negative", (long long)count);
   ABUT_REQUIRE(count == 0 || queries, "queries");
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = dtype == ABUT_F64 || dtype == ABUT_F32 ? abut_kernels_find(dtype, NULL) : NULL;
-  if (!k) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
+  const abut_kernels *k;
+  ABUT_TRY(kernels_for(dtype, &k));
   for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i], dtype));
   for (int64_t i = 0; i < count; i++) ABUT_TRY(answer(k, i, &queries[i], &results[i]));
   return ABUT_OK;

@@ -1,16 +1,12 @@
 /* manifold_query.c: the pieces of contacts alone: closest points of edges and of triangles, distances to
  * surfaces. */
 #include "abut/manifold.h"
+#include "host/base/kernels.h"
 #include "host/base/real.h"
-#include "host/base/status.h"
 #include "host/surface/surface_view.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const abut_kernels *kernels_for(int32_t dtype) {
-  return dtype == ABUT_F64 || dtype == ABUT_F32 ? abut_kernels_find(dtype, NULL) : NULL;
-}
 
 /* ------------------------------------------------------------------------------------- closest points */
 
@@ -200,42 +196,42 @@ static void write_face(int64_t i, double g[3][3], void *bars) {
 }
 static const witness_kind edges = {edges_witness, write_edges}, face = {face_witness, write_face};
 
-static abut_status check_call(int64_t count, const void *queries, int32_t dtype) {
+static abut_status check_call(int64_t count, const void *queries, int32_t dtype,
+                              const abut_kernels **kernels) {
   if (count > 0 && !queries) return abut_fail(ABUT_ERROR_ARGUMENT, "queries is NULL");
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
-  if (!kernels_for(dtype)) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
-  return ABUT_OK;
+  return kernels_for(dtype, kernels);
 }
 
 abut_status abut_query_edges(int64_t count, const abut_edges_query *queries, abut_edges_result *results,
                              int32_t dtype) {
-  ABUT_TRY(check_call(count, queries, dtype));
+  const abut_kernels *k;
+  ABUT_TRY(check_call(count, queries, dtype, &k));
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_edges_gradient(int64_t count, const abut_edges_query *queries,
                                       const abut_edges_result *bar, abut_edges_bars *bars, int32_t dtype) {
-  ABUT_TRY(check_call(count, queries, dtype));
+  const abut_kernels *k;
+  ABUT_TRY(check_call(count, queries, dtype, &k));
   ABUT_REQUIRE(count == 0 || bar, "bar");
   ABUT_REQUIRE(count == 0 || bars, "bars");
-  const abut_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, NULL, (const double *)bar, bars);
 }
 
 abut_status abut_query_face(int64_t count, const abut_face_query *queries, abut_face_result *results,
                             int32_t dtype) {
-  ABUT_TRY(check_call(count, queries, dtype));
+  const abut_kernels *k;
+  ABUT_TRY(check_call(count, queries, dtype, &k));
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_face, &face, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queries,
                                      const abut_face_result *bar, abut_face_bars *bars, int32_t dtype) {
-  ABUT_TRY(check_call(count, queries, dtype));
+  const abut_kernels *k;
+  ABUT_TRY(check_call(count, queries, dtype, &k));
   ABUT_REQUIRE(count == 0 || bar, "bar");
   ABUT_REQUIRE(count == 0 || bars, "bars");
-  const abut_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_face, &face, count, queries, NULL, (const double *)bar, bars);
 }
 
@@ -245,9 +241,9 @@ abut_status abut_query_distance(const abut_surface *surface, int64_t count, cons
                                 double *distance, double *normal, double *gradient, int32_t dtype) {
   ABUT_REQUIRE(surface, "surface");
   ABUT_REQUIRE(count <= 0 || points, "points");
-  const abut_kernels *k = kernels_for(dtype);
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
-  if (!k) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
+  const abut_kernels *k;
+  ABUT_TRY(kernels_for(dtype, &k));
   ABUT_TRY(abut_surface_check(surface));
   double unit = exp2(round(log2(surface_diagonal(surface))));
   surface_view view;

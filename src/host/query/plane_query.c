@@ -1,7 +1,6 @@
 /* plane_query.c: contact queries without a simulation. Queries of one shape (same barrier and point counts)
  * fill the lanes of the pair kernel together. */
-#include "host/base/status.h"
-#include "kernels/table.h"
+#include "host/base/kernels.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -163,9 +162,8 @@ abut_status abut_query_plane(int64_t count, const abut_plane_query *queries, abu
     return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_plane: count %lld is negative", (long long)count);
   ABUT_REQUIRE(count == 0 || queries, "queries");
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
-  if (!k || (dtype != ABUT_F64 && dtype != ABUT_F32))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
+  const abut_kernels *k;
+  ABUT_TRY(kernels_for(dtype, &k));
   for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i], dtype));
   for (int64_t i = 0; i < count;) {
     int n = 1;
