@@ -2,6 +2,7 @@
  * allocation of the library passes through the counters below; those of the C library itself (thread stacks)
  * do not. */
 #include "rollout.h"
+#include "scene.h"
 #include <malloc.h>
 #include <stdio.h>
 
@@ -187,4 +188,47 @@ TEST(more_environments_than_memory) {
   CHECK(b == NULL && live == before);
   CHECK(strstr(abut_error_message(), "68719476736 environments need") && strstr(abut_error_message(), "GiB"));
   scene_free(&s);
+}
+
+/* n free bodies, without shapes or with a sphere each. */
+static abut_model *free_bodies(int32_t n, int spheres) {
+  abut_builder *b = scene_begin(-9.81);
+  for (int32_t i = 0; i < n; i++) {
+    int32_t body = scene_free_body(b, i, 0, 0, 1, 0.1, 0.1, 0.1);
+    if (spheres) scene_geom(b, body, ABUT_GEOM_SPHERE, 0.1, 0, 0);
+  }
+  return scene_finish(b);
+}
+static void check_too_large(const abut_model *m, const char *what, const char *size) {
+  abut_batch *b = NULL;
+  int64_t bytes = -1, before = live;
+  for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
+    abut_options o = test_options(1);
+    o.dtype = dtype;
+    CHECK_STATUS(abut_batch_create(m, &o, &b), ABUT_ERROR_MEMORY);
+    CHECK(!b && live == before);
+    CHECK_STATUS(abut_batch_memory(m, &o, 0, NULL, &bytes), ABUT_ERROR_MEMORY);
+    if (!strstr(abut_error_message(), what) || (dtype == ABUT_F64 && !strstr(abut_error_message(), size)))
+      test_fail(__FILE__, __LINE__, "'%s' does not say '%s' and '%s'", abut_error_message(), what, size);
+  }
+}
+/* H of 48,000 degrees of freedom has more entries than int32 counts: said, with its bytes, before a batch has
+ * any memory. */
+TEST(more_degrees_of_freedom_than_can_be_counted) {
+  abut_model *m = free_bodies(8000, 0);
+  REQUIRE(m);
+  check_too_large(m, "48000 degrees of freedom and 8001 bodies need", "17.2 GiB for each environment");
+  abut_model_destroy(m);
+}
+/* 8,000 spheres are 32 million pairs: a model of half a gigabyte. */
+TEST(pairs_of_many_bodies) {
+  const int32_t n = test_quick() ? 1000 : 8000;
+  int64_t before = live;
+  abut_model *m = free_bodies(n, 1);
+  REQUIRE(m);
+  CHECK(abut_model_get_sizes(m).npair == n * (n - 1) / 2);
+  CHECK(live - before < 40 * (int64_t)n * (n - 1) / 2 + 4096 * (int64_t)n);
+  if (n == 8000) check_too_large(m, "48000 degrees of freedom", "GiB for each environment");
+  abut_model_destroy(m);
+  CHECK(live == before);
 }

@@ -2,6 +2,7 @@
 #include "host/base/memory.h"
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
 double memory_available(void) {
   FILE *file = fopen("/proc/meminfo", "r");
@@ -13,3 +14,5 @@ double memory_available(void) {
   if (file) fclose(file);
   return bytes;
 }
+
+double memory_installed(void) { return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE); }

@@ -2,6 +2,7 @@
  * free. */
 #include "host/batch/backend.h"
 #include "host/base/kernels.h"
+#include "host/base/memory.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,7 @@ static int32_t worker_count(const abut_batch *b) {
   int64_t lanes = b->kernels->lanes, groups = (b->options.nenv + lanes - 1) / lanes;
   return b->options.threads < groups ? b->options.threads : (int32_t)groups;
 }
-static int64_t cpu_lane_bytes(const abut_batch *b) { return worker_count(b) * worker_bytes(b); }
+static int64_t cpu_lane_bytes(const abut_batch *b) { return bytes_add(0, worker_count(b), worker_bytes(b)); }
 
 static void cpu_close(abut_batch *b) {
   for (int32_t i = 0; b->workers && i < b->nworker; i++) worker_destroy(&b->workers[i]);

@@ -96,11 +96,6 @@ static int64_t step_bytes(const abut_batch *b) {
 static int64_t start_bytes(const abut_batch *b) {
   return b->kernels->elem_size * (int64_t)b->model->nq + record_bytes(b) + (int64_t)sizeof(int64_t);
 }
-/* a + b c, INT64_MAX where that is too large. */
-static int64_t bytes_add(int64_t a, int64_t b, int64_t c) {
-  int64_t r;
-  return __builtin_mul_overflow(b, c, &r) || __builtin_add_overflow(a, r, &r) ? INT64_MAX : r;
-}
 
 static const backend *backend_of(const abut_options *o) {
   return o->device == ABUT_DEVICE_CUDA ? &backend_cuda : &backend_cpu;
@@ -199,7 +194,7 @@ static abut_status refuse_if_too_large(const abut_model *model, const abut_optio
   int64_t total;
   if (options->device == ABUT_DEVICE_CUDA) return ABUT_OK; /* its own memory decides */
   ABUT_TRY(abut_batch_memory(model, options, 0, NULL, &total));
-  double physical = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE);
+  double physical = memory_installed();
   if ((double)total > physical)
     return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s %.1f GiB, this machine has %.1f GiB",
                      (long long)options->nenv, options->nenv == 1 ? " needs" : "s need",

@@ -6,22 +6,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void layout_work(const abut_model *m, work_layout *at) {
-  int32_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, ngeom = m->ngeom, offset = 0;
+/* Lays out one environment's fields and returns how many numbers they are; beyond int32 the layout means
+ * nothing. */
+static int64_t layout_work(const abut_model *m, work_layout *at) {
+  int64_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, ngeom = m->ngeom, offset = 0;
 #define WORK(name, count)                                                                                    \
-  at->name = offset;                                                                                         \
+  at->name = (int32_t)offset;                                                                                \
   offset += (count);
 #include "kernels/method/fields.def"
-  at->size = offset;
+  at->size = (int32_t)offset;
+  return offset;
 }
 
-static void layout_slot(int32_t npt, slot_layout *at) {
-  int32_t offset = 0;
+/* The same of one contact. */
+static int64_t layout_slot(int64_t npt, slot_layout *at) {
+  int64_t offset = 0;
 #define SLOT(name, count)                                                                                    \
-  at->name = offset;                                                                                         \
+  at->name = (int32_t)offset;                                                                                \
   offset += (count);
 #include "kernels/method/fields.def"
-  at->size = offset;
+  at->size = (int32_t)offset;
+  return offset;
+}
+
+static abut_status layout(const abut_model *m, const abut_options *o, int64_t npt, step_params *p) {
+  int64_t work = layout_work(m, &p->at), slot = layout_slot(npt, &p->slot_at);
+  double element = o->dtype == ABUT_F32 ? 4 : 8;
+  if (work > INT32_MAX)
+    return abut_fail(
+        ABUT_ERROR_MEMORY,
+        "%d degrees of freedom and %d bodies need %.1f GiB for each environment that steps: %lld "
+        "numbers, %d at most",
+        m->nv, m->nbody, (double)work * element / 0x1p30, (long long)work, INT32_MAX);
+  if (slot > INT32_MAX)
+    return abut_fail(ABUT_ERROR_MEMORY,
+                     "shapes of %lld points need %.1f GiB for each contact: %lld numbers, %d at most",
+                     (long long)npt, (double)slot * element / 0x1p30, (long long)slot, INT32_MAX);
+  p->npt = (int32_t)npt;
+  return ABUT_OK;
 }
 
 /* The side's sphere tree. */
@@ -90,18 +112,28 @@ static void fill_pairs(const abut_model *m, const abut_options *o, pair_info *pa
   }
 }
 
+/* The last dof that moves a body, -1. */
+static int32_t last_dof(const abut_model *m, int32_t b) {
+  while (b > 0 && m->body_dofnum[b] == 0) b = m->body_parent[b];
+  return b > 0 ? m->body_dofadr[b] + m->body_dofnum[b] - 1 : -1;
+}
+static int32_t path_length(const abut_model *m, int32_t b) {
+  int32_t count = 0;
+  for (int32_t d = last_dof(m, b); d >= 0; d = m->dof_parent[d]) count++;
+  return count;
+}
+static int64_t paths_length(const abut_model *m) {
+  int64_t n = 0;
+  for (int32_t b = 0; b < m->nbody; b++) n += path_length(m, b);
+  return n;
+}
 static void fill_paths(const abut_model *m, int32_t *adr, int32_t *path) {
   int32_t n = 0;
   for (int32_t b = 0; b < m->nbody; b++) {
     adr[b] = n;
-    int32_t last = -1, up = b;
-    while (up > 0 && m->body_dofnum[up] == 0) up = m->body_parent[up];
-    if (up > 0) last = m->body_dofadr[up] + m->body_dofnum[up] - 1;
-    int32_t count = 0;
-    for (int32_t d = last; d >= 0; d = m->dof_parent[d]) count++;
-    int32_t at = n + count;
-    for (int32_t d = last; d >= 0; d = m->dof_parent[d]) path[--at] = d;
-    n += count;
+    n += path_length(m, b);
+    int32_t at = n;
+    for (int32_t d = last_dof(m, b); d >= 0; d = m->dof_parent[d]) path[--at] = d;
   }
   adr[m->nbody] = n;
 }
@@ -128,10 +160,10 @@ static void fill_bounds(const abut_model *m, double *box, double *radius) {
   }
 }
 
-static int32_t most_points(const abut_model *m) {
-  int32_t most = 1;
+static int64_t most_points(const abut_model *m) {
+  int64_t most = 1;
   for (int32_t i = 0; i < m->npair; i++) {
-    int32_t n = m->geom_pointnum[m->pair_geom1[i]] + m->geom_pointnum[m->pair_geom2[i]];
+    int64_t n = (int64_t)m->geom_pointnum[m->pair_geom1[i]] + m->geom_pointnum[m->pair_geom2[i]];
     if (n > most) most = n;
   }
   return most;
@@ -154,10 +186,14 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
   p->tolerance = o->tolerance;
   p->gap0 = o->gap0;
   p->max_separation = o->max_separation;
-  p->npt = most_points(m);
+  ABUT_TRY(layout(m, o, most_points(m), p));
+  int64_t path_entries = paths_length(m);
+  if (path_entries > INT32_MAX)
+    return abut_fail(ABUT_ERROR_MEMORY, "%d bodies hang on %lld joints in all, %d at most", m->nbody,
+                     (long long)path_entries, INT32_MAX);
   size_t nb = (size_t)m->nbody, ng = (size_t)m->ngeom, np = (size_t)m->npair;
   pair_info *pairs = calloc(np + 1, sizeof *pairs);
-  int32_t *adr = calloc(nb + 1, sizeof *adr), *path = calloc(nb * (size_t)(m->nv + 1) + 1, sizeof *path);
+  int32_t *adr = calloc(nb + 1, sizeof *adr), *path = calloc((size_t)path_entries + 1, sizeof *path);
   double *box = calloc(6 * ng + 1, sizeof *box), *radius = calloc(nb + 1, sizeof *radius);
   p->pairs = pairs;
   p->path_adr = adr;
@@ -176,8 +212,6 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
     for (int j = 0; j < 2 && pairs[i].far; j++) /* triangles of round shapes turn, their points do not */
       radius[pairs[i].side[j].body] = fmax(radius[pairs[i].side[j].body], pairs[i].side[j].reach);
   }
-  layout_work(m, &p->at);
-  layout_slot(p->npt, &p->slot_at);
   return ABUT_OK;
 }
 

@@ -1,5 +1,6 @@
 /* worker.c: one thread's lanes: their memory, and the threads. */
 #include "host/batch/batch.h"
+#include "host/base/memory.h"
 #include "host/base/status.h"
 #include <pthread.h>
 #include <stdlib.h>
@@ -32,10 +33,10 @@ size_t far_place(const abut_batch *b, char *base, lane_group *g) {
 int64_t worker_bytes(const abut_batch *b) {
   const step_params *p = &b->params;
   int64_t row = (int64_t)b->kernels->lanes * b->kernels->elem_size,
+          fields = bytes_add(row * p->at.size, b->nslot, row * p->slot_at.size),
           lists = 4 * (4 * (int64_t)b->nslot + 2 * (int64_t)p->model->npair + p->model->nv);
   lane_group g;
-  return (int64_t)sizeof(worker) + row * (p->at.size + (int64_t)b->nslot * p->slot_at.size) + lists +
-         (int64_t)far_place(b, NULL, &g);
+  return bytes_add(fields, 1, (int64_t)sizeof(worker) + lists + (int64_t)far_place(b, NULL, &g));
 }
 
 static void *aligned_zero(size_t bytes) {

@@ -27,7 +27,9 @@ int64_t abut_model_bytes(const abut_model *model) {
   int64_t total = 0, bytes;
 #define X(type, name, rows, columns)                                                                         \
   bytes = abut_array_bytes(model->rows, columns, (int64_t)sizeof(type));                                     \
-  if (bytes < 0 || __builtin_add_overflow(total, bytes, &total)) return -1;
+  if (bytes < 0 || bytes / (int64_t)sizeof(type) > INT32_MAX ||                                              \
+      __builtin_add_overflow(total, bytes, &total))                                                          \
+    return -1;
 #include "host/model/model.def"
 #undef X
   return total;
@@ -47,7 +49,7 @@ abut_status abut_model_allocate(abut_model *model) {
 #undef X
   int64_t bytes = abut_model_bytes(model);
   if (bytes < 0 || (uint64_t)bytes > SIZE_MAX / 2)
-    return abut_fail(ABUT_ERROR_MEMORY, "model: its counts make more bytes than there can be");
+    return abut_fail(ABUT_ERROR_MEMORY, "model: an array would be longer than %d numbers", INT32_MAX);
   int missing = 0;
   const int32_t nq = model->nq, nv = model->nv, nu = model->nu;
 #define X(type, name, rows, columns)                                                                         \

@@ -25,6 +25,9 @@ struct abut_model {
 #undef X
 };
 
+/* Of contact pairs: kernels count three numbers of each in 32 bits. */
+enum { ABUT_MOST_PAIRS = 1 << 29 };
+
 /* Allocates every array (zeroed) for the counts already set in *model; frees all on failure. */
 abut_status abut_model_allocate(abut_model *model);
 void abut_model_free_arrays(abut_model *model);
@@ -37,7 +40,8 @@ abut_status abut_model_check_numbers(const abut_model *model, int bytes);
 void abut_model_derive(abut_model *model);
 /* Bytes of one array, rows x columns x element; -1 if negative or beyond int64. */
 int64_t abut_array_bytes(int64_t rows, int64_t columns, int64_t element);
-/* Bytes of all arrays for the counts in *model; -1 if a count is negative or the sum beyond int64. */
+/* Bytes of all arrays for the counts in *model; -1 if a count is negative, an array longer than int32 counts
+ * (places in it are int32), or the sum beyond int64. */
 int64_t abut_model_bytes(const abut_model *model);
 
 /* model_surface.c: the surfaces of geoms. Counts for surfaces in the order of the compiled geoms, NULL where

@@ -37,6 +37,8 @@ static abut_status check_counts(const abut_model *m) {
   ABUT_MODEL_COUNTS(X)
   ABUT_SURFACE_COUNTS(X)
 #undef X
+  if (m->npair > ABUT_MOST_PAIRS)
+    return abut_fail(ABUT_ERROR_MODEL, "model: npair is %d, %d at most", m->npair, ABUT_MOST_PAIRS);
   if (m->nbody < 1) return abut_fail(ABUT_ERROR_MODEL, "model: it has no body, not even the world");
   int64_t names = (int64_t)m->nbody + m->njnt + m->ngeom + m->nu + m->nkey;
   if (m->nname != names)
