@@ -232,3 +232,52 @@ TEST(pairs_of_many_bodies) {
   abut_model_destroy(m);
   CHECK(live == before);
 }
+
+static void check_steps(abut_batch *b, int64_t nstep, int record, abut_status status, const char *what) {
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = nstep;
+  args.record = record;
+  CHECK_STATUS(abut_rollout(b, &args, NULL, NULL, NULL), status);
+  if (!strstr(abut_error_message(), what))
+    test_fail(__FILE__, __LINE__, "'%s' does not say '%s'", abut_error_message(), what);
+}
+/* More steps than their record has memory for, or than can be counted; the batch goes on as if nobody had
+ * asked. */
+TEST(more_steps_than_can_be_counted) {
+  scene s;
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  abut_options o = test_options(3);
+  abut_batch *b = batch_of(&s, &o), *other = batch_of(&s, &o);
+  run r, usual;
+  run_create(&r, &s, &o, 5);
+  run_create(&usual, &s, &o, 5);
+  r.args.record = usual.args.record = 1;
+  run_go(&usual, other);
+  int64_t before = live;
+  check_steps(b, (int64_t)1 << 62, 1, ABUT_ERROR_ARGUMENT, "nstep 4611686018427387904: more steps of 3");
+  check_steps(b, INT64_MAX, 0, ABUT_ERROR_ARGUMENT, "nstep 9223372036854775807: more steps of 3");
+  check_steps(
+      b, (int64_t)1 << 61, 1, ABUT_ERROR_MEMORY,
+      "record of 2305843009213693952 steps of 3 environments: more than 8.59e+09 GiB, this machine has");
+  check_steps(b, (int64_t)1 << 40, 1, ABUT_ERROR_MEMORY, "record of 1099511627776 steps of 3 environments: ");
+  CHECK(!strstr(abut_error_message(), "more than") && strstr(abut_error_message(), " GiB, this machine has"));
+  CHECK(live == before);
+  run_go(&r, b);
+  for (int64_t env = 0; env < 3; env++) run_check_same("after refusals", &r, env, &usual, env);
+  abut_batch_destroy(b);
+  o.nenv = 1; /* an array of so many rows */
+  b = batch_of(&s, &o);
+  r.args.nstep = (int64_t)1 << 61;
+  r.args.record = 0;
+  for (int i = 0; i < OUT_COUNT; i++) {
+    if (r.out[i].t.ndim > 1) r.out[i].shape[1] += r.args.nstep - 5;
+    r.out[i].shape[0] = 1;
+  }
+  CHECK_STATUS(abut_rollout(b, &r.args, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "qpos: shape [1, 2305843009213693953, 35] has more bytes than can be"));
+  run_free(&r);
+  run_free(&usual);
+  abut_batch_destroy(b);
+  abut_batch_destroy(other);
+  scene_free(&s);
+}

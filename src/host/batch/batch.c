@@ -97,6 +97,10 @@ static int64_t start_bytes(const abut_batch *b) {
   return b->kernels->elem_size * (int64_t)b->model->nq + record_bytes(b) + (int64_t)sizeof(int64_t);
 }
 
+int64_t tape_bytes(const abut_batch *b, int64_t nstep) {
+  return bytes_add(start_bytes(b), nstep, step_bytes(b));
+}
+
 static const backend *backend_of(const abut_options *o) {
   return o->device == ABUT_DEVICE_CUDA ? &backend_cuda : &backend_cpu;
 }
@@ -129,7 +133,7 @@ abut_status abut_batch_memory(const abut_model *model, const abut_options *optio
   ABUT_TRY(plan(model, options, &b));
   int64_t workers = b.backend->lane_bytes(&b);
   int64_t states = b.backend == &backend_cpu ? 2 * state_bytes(&b) : 0; /* a GPU's are among its lanes' */
-  int64_t record = nstep > 0 ? bytes_add(start_bytes(&b), nstep, step_bytes(&b)) : 0;
+  int64_t record = nstep > 0 ? tape_bytes(&b, nstep) : 0;
   if (bytes_per_env) *bytes_per_env = states + start_bytes(&b) + step_bytes(&b) + workers / b.options.nenv;
   if (bytes_total) *bytes_total = bytes_add(workers, b.options.nenv, bytes_add(states, 1, record));
   params_destroy(&b.params);

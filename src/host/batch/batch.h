@@ -69,6 +69,8 @@ abut_status record_allocate(const abut_batch *b, const struct backend *memory, i
                             contact_record *record);
 void record_free(const abut_batch *b, const struct backend *memory, contact_record *record);
 int64_t record_bytes(const abut_batch *b);
+/* Of the record of one environment's rollout of nstep steps; INT64_MAX: more than that. */
+int64_t tape_bytes(const abut_batch *b, int64_t nstep);
 /* Makes room for what a program met (program_io: need, need_far): entries of long-range lists, else contacts;
  * in a reverse pass only lane groups grow, not records. */
 abut_status batch_make_room(abut_batch *b, int64_t contacts, int64_t far, int reverse);

@@ -1,4 +1,5 @@
 /* batch_rollout.c: T steps of N environments in one call: checks, threads, growth of lists, commit. */
+#include "host/base/memory.h"
 #include "host/base/real.h"
 #include "host/batch/backend.h"
 #include "host/base/status.h"
@@ -43,6 +44,10 @@ static void arrays_of(const abut_batch *b, const abut_rollout_args *a, program_i
 
 static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
   if (a->nstep < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld is negative", (long long)a->nstep);
+  /* steps of all environments are counted, and so are rows of outputs, one more each */
+  if (bytes_add(b->options.nenv, b->options.nenv, a->nstep) == INT64_MAX)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld: more steps of %lld environment%s than can be counted",
+                     (long long)a->nstep, (long long)b->options.nenv, PLURAL(b->options.nenv));
   if (!(a->kick >= 0) || !real_holds(b->kernels->elem_size, a->kick))
     return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g: must be from 0 to what the batch's dtype holds", a->kick);
   return ABUT_OK;
