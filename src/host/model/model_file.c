@@ -20,6 +20,10 @@
 /* count up when model.def, the counts or their meaning change */
 enum { PLAIN_VERSION = 2, SURFACE_VERSION = 3, CHECKSUM_BYTES = 8 };
 
+/* these are written as they are */
+_Static_assert(sizeof(abut_primitive) == 4 * sizeof(int32_t) + 12 * sizeof(double),
+               "padding would be in files");
+
 static const char magic[4] = {'A', 'B', 'U', 'T'};
 
 typedef struct cursor {

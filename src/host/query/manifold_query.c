@@ -42,6 +42,11 @@ static abut_status check_witness(int64_t i, witness *q) {
 }
 static double square_of(const double t[3]) { return t[0] * t[0] + t[1] * t[1] + t[2] * t[2]; }
 
+/* results and cotangents are walked three numbers at a time */
+_Static_assert(sizeof(abut_edges_result) == 3 * sizeof(double) &&
+                   sizeof(abut_face_result) == 3 * sizeof(double),
+               "");
+
 static abut_status edges_witness(int64_t i, const void *queries, witness *w) {
   const abut_edges_query *q = (const abut_edges_query *)queries + i;
   ABUT_TRY(check_numbers(i, "e1", q->edge1[0], 6));

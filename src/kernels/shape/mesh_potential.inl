@@ -28,6 +28,7 @@ typedef struct far_terms {
   block6 h;
 } far_terms;
 enum { FAR_ROW = FAR_ROW_VALUES };
+WALKED(far_terms, FAR_ROW);
 
 typedef struct far_pair {
   tree_view tree[2];

@@ -208,6 +208,7 @@ typedef struct block6 {
   mat3 wv;
   sym3 vv;
 } block6;
+WALKED(block6, 21);
 FN block6 get_block(const real *p) {
   block6 k = {get_sym(p), get_mat(&AT(p, 6)), get_sym(&AT(p, 15))};
   return k;
