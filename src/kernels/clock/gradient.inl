@@ -51,7 +51,7 @@ FN void back_fetch_lane(const step_params *k, lane_group *g, program_io *io, int
 /* Idle lanes take environments; those without a step are at their start already. */
 KERNEL void stage_back_fetch(const step_params *k, lane_group *g, program_io *io) {
   if (!LEADER) return;
-  for (int lane = 0; lane < ABUT_LANES && !io->stop; lane++) {
+  for (int lane = 0; lane < ABUT_LANES && !counter_get(&io->stop); lane++) {
     if (g->env[lane] >= 0 || counter_get(&io->next_env) >= io->nenv) continue;
     int64_t env = counter_add(&io->next_env, 1);
     if (env >= io->nenv) continue;

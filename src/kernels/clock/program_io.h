@@ -74,7 +74,8 @@ typedef struct program_tally {
   int32_t reverse;        /* it was a reverse pass */
 } program_tally;
 
-/* Counters are shared by all lanes and only ever added to, or raised. */
+/* Counters, next_env to stop, are shared by all lanes and only ever added to, or raised; while a program runs
+ * they are read and written through counter_get and its kin alone. */
 typedef struct program_io {
   int64_t nenv, nstep;
   int32_t capacity; /* contacts per row of every record */
@@ -98,7 +99,7 @@ typedef struct program_io {
   int64_t newton_iterations, newton_iterations_max, unconverged_steps;
   int64_t need;     /* contacts that an environment has and its list has no room for: grow, run again */
   int64_t need_far; /* the same for entries of long-range lists; need is raised with it */
-  int32_t stop;     /* STOP_* */
+  int64_t stop;     /* STOP_* */
 } program_io;
 
 enum { STOP_ASKED = 1, STOP_UNRECORDED = 2 }; /* by the caller; there is no such record */

@@ -159,7 +159,7 @@ FN void fetch_lane(const step_params *k, lane_group *g, program_io *io, int lane
 /* Idle lanes take environments; live: those whose shapes may touch. */
 KERNEL void stage_fetch(const step_params *k, lane_group *g, program_io *io) {
   if (!LEADER) return;
-  for (int lane = 0; lane < ABUT_LANES && !io->stop; lane++) {
+  for (int lane = 0; lane < ABUT_LANES && !counter_get(&io->stop); lane++) {
     if (g->env[lane] >= 0 || counter_get(&io->next_env) >= io->nenv) continue;
     int64_t env = counter_add(&io->next_env, 1);
     if (env < io->nenv) fetch_lane(k, g, io, lane, env);
@@ -353,7 +353,7 @@ KERNEL void stage_search(const step_params *k, lane_group *g, program_io *io) {
 /* Whether start or step has to run once more for some environment; every environment has a lane. */
 FN uint32_t program_again(const program_io *io, int which) {
   int64_t done = counter_get(which == AGAIN_START ? &io->opened : &io->finished);
-  return done < io->nenv && !counter_get(&io->need) && !*(const volatile int32_t *)&io->stop;
+  return done < io->nenv && !counter_get(&io->need) && !counter_get(&io->stop);
 }
 
 /* io as the host filled it in. What follows a program whose list was too short must not run: it would start

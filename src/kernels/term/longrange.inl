@@ -210,7 +210,7 @@ KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io)
     g->far_now[lane] = 0;
     far_make(k, g, io, lane, W(xpos), W(xmat), 0, 0);
   }
-  for (int i = 0; i < g->nslot && !io->need_far; i++) {
+  for (int i = 0; i < g->nslot && !counter_get(&io->need_far); i++) {
     int s = g->order[i], id = g->slot_pair[s];
     if (!k->pairs[id].far) continue;
     IN_MEMORY(&g); /* the call needs all registers of a GPU's thread */
@@ -409,7 +409,7 @@ KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *
   if (!k->far) return;
   if (LEADER) {
     LANE_LOOP(lane, g->live) far_follow(k, g, io, lane);
-    for (int i = 0; i < g->nslot && !io->need_far; i++) {
+    for (int i = 0; i < g->nslot && !counter_get(&io->need_far); i++) {
       int s = g->order[i], id = g->slot_pair[s];
       uint32_t on = g->slot_on[s] & g->live;
       real row[FAR_ROW], gap = splat(ELEM_HUGE);
@@ -493,7 +493,7 @@ KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
   if (!k->far || !LEADER) return;
   LANE_LOOP(lane, g->live) far_make(k, g, io, lane, W(xpos_try), W(xmat_try), !g->far_now[lane], 1);
   uint32_t failed = 0; /* a trial that one pair refuses is of no interest to the others */
-  for (int i = 0; i < g->nslot && !io->need_far; i++) {
+  for (int i = 0; i < g->nslot && !counter_get(&io->need_far); i++) {
     int s = g->order[i];
     uint32_t on = g->slot_on[s] & g->live;
     if (!k->pairs[g->slot_pair[s]].far || !on) continue;
