@@ -1,43 +1,8 @@
-/* test_memory.c: what a batch allocates, and when. This executable is linked with --wrap, so that every
- * allocation of the library passes through the counters below; those of the C library itself (thread stacks)
- * do not. */
+/* test_memory.c: what a batch allocates, and when. */
+#include "counted_allocations.h"
 #include "rollout.h"
 #include "scene.h"
-#include <malloc.h>
 #include <stdio.h>
-
-static int64_t calls, live; /* allocations so far; bytes that are allocated now */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__real_aligned_alloc(size_t alignment, size_t n);
-void __real_free(void *p);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-void *__wrap_aligned_alloc(size_t alignment, size_t n);
-void __wrap_free(void *p);
-
-static void *counted(void *p) {
-  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
-  __atomic_add_fetch(&live, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED);
-  return p;
-}
-static void released(void *p) {
-  if (p) __atomic_sub_fetch(&live, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED);
-}
-void *__wrap_malloc(size_t n) { return counted(__real_malloc(n)); }
-void *__wrap_calloc(size_t n, size_t size) { return counted(__real_calloc(n, size)); }
-void *__wrap_aligned_alloc(size_t alignment, size_t n) { return counted(__real_aligned_alloc(alignment, n)); }
-void *__wrap_realloc(void *p, size_t n) {
-  released(p);
-  return counted(__real_realloc(p, n));
-}
-void __wrap_free(void *p) {
-  released(p);
-  __real_free(p);
-}
 
 /* Bytes of a batch after creation and with a record of nstep steps, against the estimate. */
 static void check_estimate(const char *path, abut_options o, int64_t nstep) {

@@ -16,7 +16,8 @@ typedef struct backend {
   /* Bytes of all lane groups; on a GPU, of states and everything else that is not the record too. */
   int64_t (*lane_bytes)(const abut_batch *b);
   /* Lane groups with b->nslot slots, and room for b->capacity contacts per record, with the host's state.
-   * close gives that back before another open; destroy everything, whatever a failed open left. */
+   * close gives that back before another open; destroy everything, whatever a failed open left. After an open
+   * that failed the batch is lost, or run opens it again. */
   abut_status (*open)(abut_batch *b);
   void (*close)(abut_batch *b);
   void (*destroy)(abut_batch *b);

@@ -31,8 +31,10 @@ static abut_status cpu_open(abut_batch *b) {
   b->workers = calloc((size_t)b->nworker, sizeof *b->workers);
   if (!b->workers)
     return abut_fail(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", b->nworker, PLURAL(b->nworker));
-  for (int32_t i = 0; i < b->nworker; i++) ABUT_TRY(worker_create(b, &b->workers[i]));
-  return ABUT_OK;
+  abut_status status = ABUT_OK;
+  for (int32_t i = 0; i < b->nworker && status == ABUT_OK; i++) status = worker_create(b, &b->workers[i]);
+  if (status != ABUT_OK) cpu_close(b);
+  return status;
 }
 
 static abut_status cpu_allocate(const abut_batch *b, size_t bytes, char **memory) {
@@ -105,7 +107,8 @@ static void run_worker(worker *w, void *arg) {
 
 static abut_status cpu_run(abut_batch *b, const program *p, program_io *io, const caller_array *arrays,
                            int count, program_report report) {
-  (void)arrays, (void)count; /* io points to them */
+  (void)arrays, (void)count;              /* io points to them */
+  if (!b->workers) ABUT_TRY(cpu_open(b)); /* there was no memory for them before */
   thread_run run = {p, io, report, 0};
   workers_run(b, run_worker, &run);
   return ABUT_OK;

@@ -247,23 +247,17 @@ void abut_batch_destroy(abut_batch *b) {
 
 abut_options abut_batch_get_options(const abut_batch *b) { return b ? b->options : abut_default_options(); }
 
-/* Moves a record to a larger capacity. */
-static abut_status record_grow(const abut_batch *b, int64_t rows, int32_t old, contact_record *r) {
-  contact_record bigger = {0};
-  abut_status status = record_allocate(b, &backend_cpu, rows, &bigger);
+/* A copy of a record of `old` contacts per row with room for b->capacity. */
+static abut_status record_copy(const abut_batch *b, int64_t rows, int32_t old, const contact_record *r,
+                               contact_record *copy) {
+  ABUT_TRY(record_allocate(b, &backend_cpu, rows, copy));
   size_t e = elem_size(b) * RECORD_VALUES;
-  for (int64_t i = 0; status == ABUT_OK && i < rows; i++) {
-    bigger.count[i] = r->count[i];
+  for (int64_t i = 0; i < rows; i++) {
+    copy->count[i] = r->count[i];
     size_t n = (size_t)r->count[i];
-    memcpy(bigger.pair + i * b->capacity, r->pair + i * old, n * 4);
-    memcpy(bigger.data + (size_t)(i * b->capacity) * e, r->data + (size_t)(i * old) * e, n * e);
+    memcpy(copy->pair + i * b->capacity, r->pair + i * old, n * 4);
+    memcpy(copy->data + (size_t)(i * b->capacity) * e, r->data + (size_t)(i * old) * e, n * e);
   }
-  if (status != ABUT_OK) {
-    record_free(b, &backend_cpu, &bigger);
-    return status;
-  }
-  record_free(b, &backend_cpu, r);
-  *r = bigger;
   return ABUT_OK;
 }
 
@@ -272,26 +266,53 @@ static int32_t larger(const abut_batch *b, int32_t need) {
   return want < b->model->npair ? want : b->model->npair;
 }
 
+/* Lane groups with one of their lengths (nslot, far) changed; where they cannot be had it is as it was. */
+static abut_status reopen(abut_batch *b, int32_t *length, int32_t wanted) {
+  int32_t had = *length;
+  b->backend->close(b);
+  *length = wanted;
+  abut_status status = b->backend->open(b);
+  if (status != ABUT_OK) *length = had;
+  return status;
+}
+
 static abut_status grow_slots(abut_batch *b, int32_t need) {
   ABUT_TRY(b->backend->fetch(b));
-  b->backend->close(b);
-  b->nslot = larger(b, need);
-  return b->backend->open(b);
+  return reopen(b, &b->nslot, larger(b, need));
+}
+
+/* The new records of the state, and of the next where there is one; nothing is given up before both are
+ * there.
+ */
+static abut_status grow_records(abut_batch *b, int32_t capacity) {
+  contact_record warm = {0}, next = {0};
+  int32_t old = b->capacity;
+  b->capacity = capacity;
+  abut_status status = record_copy(b, b->options.nenv, old, &b->state.warm, &warm);
+  if (status == ABUT_OK && b->next.warm.count)
+    status = record_allocate(b, &backend_cpu, b->options.nenv, &next);
+  if (status == ABUT_OK) {
+    contact_record had = b->state.warm;
+    b->state.warm = warm, warm = had;
+    had = b->next.warm;
+    b->next.warm = next, next = had;
+  } else {
+    b->capacity = old;
+  }
+  record_free(b, &backend_cpu, &warm);
+  record_free(b, &backend_cpu, &next);
+  return status;
 }
 
 static abut_status grow_contacts(abut_batch *b, int32_t need) {
-  int32_t old = b->capacity;
+  int32_t wanted = larger(b, need);
   ABUT_TRY(b->backend->fetch(b));
-  tape_free(b);
-  b->tape_valid = 0;
-  b->backend->close(b);
-  b->capacity = b->nslot = larger(b, need);
-  ABUT_TRY(record_grow(b, b->options.nenv, old, &b->state.warm));
-  if (b->next.warm.count) {
-    record_free(b, &backend_cpu, &b->next.warm);
-    ABUT_TRY(record_allocate(b, &backend_cpu, b->options.nenv, &b->next.warm));
+  if (wanted > b->capacity) { /* it is already where lane groups could not follow the records */
+    ABUT_TRY(grow_records(b, wanted));
+    tape_free(b);
+    b->tape_valid = 0;
   }
-  return b->backend->open(b);
+  return reopen(b, &b->nslot, wanted);
 }
 
 /* Whether host memory has room for lists of `need` entries in every lane that has an environment. */
@@ -316,9 +337,7 @@ static abut_status grow_far(abut_batch *b, int64_t need) {
     return abut_fail(ABUT_ERROR_MEMORY, "long-range lists of %lld entries are too long", (long long)need);
   ABUT_TRY(check_far(b, (int32_t)need));
   ABUT_TRY(b->backend->fetch(b));
-  b->backend->close(b);
-  b->far = need > b->far ? (int32_t)need : b->far;
-  return b->backend->open(b);
+  return reopen(b, &b->far, need > b->far ? (int32_t)need : b->far);
 }
 
 abut_status batch_make_room(abut_batch *b, int64_t contacts, int64_t far, int reverse) {

@@ -120,13 +120,18 @@ FN void record_load(const step_params *k, lane_group *g, program_io *io, int lan
   }
 }
 
-FN void record_store(const step_params *k, const lane_group *g, const program_io *io, int lane,
+/* Raises io->need where the record has no room: lane groups may have more slots than it has contacts. */
+FN void record_store(const step_params *k, const lane_group *g, program_io *io, int lane,
                      const contact_record *r, int64_t row) {
   real *slots = (real *)g->slots;
   r->count[row] = 0;
   for (int32_t i = 0; i < g->nslot; i++) {
     int32_t s = g->order[i];
     if (!(g->slot_on[s] >> lane & 1u)) continue;
+    if (r->count[row] == io->capacity) {
+      counter_raise(&io->need, io->capacity + 1);
+      return;
+    }
     int64_t at = row * io->capacity + r->count[row]++;
     r->pair[at] = g->slot_pair[s];
     elem *to = (elem *)r->data + at * RECORD_VALUES;
