@@ -119,6 +119,63 @@ static abut_status load_scene(void *path) {
 }
 TEST(models_are_loaded) { check_in_turn("load", load_scene, "scenes/ant_box.abut"); }
 
+/* The cube with a dent in its top, which its hull has not; and a flat plate that is looked at only. */
+static const char dented[] =
+    "<mujoco><asset>"
+    "<mesh name='dented' vertex='0 0 0 1 0 0 0 1 0 1 1 0 0 0 1 1 0 1 0 1 1 1 1 1 .5 .5 .3' face='"
+    "0 2 3 0 3 1 4 5 8 5 7 8 7 6 8 6 4 8 0 1 5 0 5 4 2 6 7 2 7 3 0 4 6 0 6 2 1 3 7 1 7 5'/>"
+    "<mesh name='plate' inertia='shell' vertex='0 0 0 1 0 0 0 1 0 1 1 0' face='0 1 2 1 3 "
+    "2'/></asset><worldbody>"
+    "<body name='b'><freejoint/><geom name='g' type='mesh' mesh='dented'/>"
+    "<geom type='mesh' mesh='dented' mass='0' contype='0' conaffinity='0'/>"
+    "<geom type='mesh' mesh='plate' mass='0' contype='0' conaffinity='0'/></body></worldbody></mujoco>";
+
+typedef struct import {
+  char path[64];
+  abut_model *whole; /* as it should be; NULL: not known yet */
+} import;
+static int same_model(const abut_model *a, const abut_model *b) {
+  const int32_t nq = a->nq, nv = a->nv, nu = a->nu;
+#define X(name)                                                                                              \
+  if (a->name != b->name) return 0;
+  ABUT_MODEL_COUNTS(X)
+#undef X
+#define X(type, name, rows, columns)                                                                         \
+  if (memcmp(a->name, b->name, (size_t)(a->rows * (columns)) * sizeof(type))) return 0;
+#include "host/model/model.def"
+#undef X
+  return 1;
+}
+static abut_status import_scene(void *arg) {
+  import *from = arg;
+  abut_model *m = NULL;
+  abut_status status = abut_model_load(from->path, NULL, &m);
+  if (status == ABUT_OK && from->whole) CHECK(same_model(m, from->whole));
+  abut_model_destroy(m);
+  return status;
+}
+/* An import that lacks memory fails; it leaves nothing out. */
+TEST(models_are_imported) {
+import from = {P_tmpdir "/abut_allocation_XXXXXX", NULL };
+  REQUIRE(mkdtemp(from.path));
+  char folder[64];
+  memcpy(folder, from.path, sizeof folder);
+  strcat(from.path, "/dented.xml");
+  FILE *file = fopen(from.path, "w");
+  REQUIRE(file);
+  fputs(dented, file);
+  fclose(file);
+  if (abut_model_load(from.path, NULL, &from.whole) == ABUT_OK) {
+    CHECK(from.whole->ngeom == 2 && strstr(abut_model_warnings(from.whole), "plate"));
+    check_in_turn("import", import_scene, &from);
+    abut_model_destroy(from.whole);
+  } else {
+    CHECK(strstr(abut_error_message(), "built without MuJoCo"));
+  }
+  remove(from.path);
+  remove(folder);
+}
+
 /* ------------------------------------------------------------------------------------------ batches */
 
 typedef struct setting {

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <mujoco/mujoco.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -702,6 +703,36 @@ TEST(threads_may_load_at_once) {
     pthread_join(threads[i], NULL);
     CHECK(failures[i] == 0);
   }
+}
+
+static int heard, left, moved;
+static jmp_buf here;
+static void hear(const char *message) { heard += message != NULL; }
+static void leave(const char *message) {
+  left += message != NULL;
+  longjmp(here, 1);
+}
+/* What MuJoCo says on other threads while this library imports is theirs, and so is standard error. */
+TEST(other_threads_keep_their_handlers) {
+  enum { TIMES = 20000 };
+  void (*warning)(const char *) = mju_user_warning, (*error)(const char *) = mju_user_error;
+  FILE *const stderr_before = stderr;
+  pthread_t other;
+  int failures = 0;
+  heard = left = moved = 0;
+  mju_user_warning = hear;
+  mju_user_error = leave;
+  REQUIRE(pthread_create(&other, NULL, load_many, &failures) == 0);
+  for (volatile int i = 0; i < TIMES; i++) {
+    mju_warning("of thread %d", i);
+    if (!setjmp(here)) mju_error("of thread %d", i);
+    moved += stderr != stderr_before;
+  }
+  pthread_join(other, NULL);
+  CHECK(mju_user_warning == hear && mju_user_error == leave);
+  mju_user_warning = warning;
+  mju_user_error = error;
+  CHECK(failures == 0 && heard == TIMES && left == TIMES && moved == 0);
 }
 
 #else
