@@ -108,7 +108,10 @@ static abut_status build_scene(void *arg) {
   abut_model_destroy(m);
   return status;
 }
-TEST(models_are_built) { check_in_turn("builder", build_scene, NULL); }
+TEST(models_are_built) {
+  if (build_scene(NULL) == ABUT_ERROR_UNSUPPORTED) return; /* without qhull */
+  check_in_turn("builder", build_scene, NULL);
+}
 
 static abut_status load_scene(void *path) {
   abut_model *m = NULL;
@@ -170,7 +173,7 @@ import from = {P_tmpdir "/abut_allocation_XXXXXX", NULL };
     check_in_turn("import", import_scene, &from);
     abut_model_destroy(from.whole);
   } else {
-    CHECK(strstr(abut_error_message(), "built without MuJoCo"));
+    CHECK(strstr(abut_error_message(), "built without"));
   }
   remove(from.path);
   remove(folder);

@@ -61,7 +61,7 @@ abut_status abut_import_check_volumes(struct mjSpec_ *spec, const struct mjModel
 /* import_hull.c. Fails where a mesh collides that has no hull, without a word on standard error. path: the
  * file, read as MuJoCo reads it. Before MuJoCo 3.3.7 it finds none, and MuJoCo writes about them. */
 abut_status abut_import_check_hulls(const char *path, const struct mjVFS_ *vfs);
-/* Whether points span a hull; fails for lack of memory only. */
+/* Whether points span a hull, else the message says why not; fails for lack of memory only. */
 abut_status abut_import_has_hull(const double *points, int64_t count, int *has);
 
 /* Name of an object as messages show it: 'hip', or its number. type: mjtObj. */

@@ -323,7 +323,8 @@ static abut_status add_mesh_geom(import_job *job, int geom, abut_geom_def *def) 
     if (status == ABUT_OK) status = abut_builder_add_geom(job->builder, def, &job->geoms[geom]);
   } else if (status == ABUT_OK) {
     abut_findings_add(&job->findings, ABUT_FINDING_NOTE,
-                      "geom %d (mesh '%s') is left out: it never collides and is flat", geom, name);
+                      "geom %d (mesh '%s') is left out: it never collides and has no hull: %s", geom, name,
+                      abut_error_message());
   }
   free(points);
   free(surface);
