@@ -171,6 +171,26 @@ TEST(cotangents_of_contacts) {
   }
 }
 
+/* Softnesses that are squares of lengths, for surfaces of a size at which they overflow. */
+TEST(softness_of_tiny_surfaces) {
+  abut_primitive q;
+  abut_surface s = case_surface(&q, (double[12]){0, 0, 0, 1, 0, 0, 0, 1e-22, 1e-22, 1e-22, 0.5, 0.5},
+                                case_body1_vertices, case_body1_edges);
+  double small[8][3];
+  for (int i = 0; i < 24; i++) small[i / 3][i % 3] = 1e-22 * case_body1_vertices[i / 3][i % 3];
+  s.vertices = small[0], s.tau = 1e-24;
+  abut_manifold_options o = soft_options();
+  abut_manifold *m = NULL;
+  o.relative = 0, o.tau_pen = o.tau_near = o.tau_select = 0;
+  CHECK_STATUS(abut_manifold_create(&s, &s, &o, &m), ABUT_OK);
+  abut_manifold_destroy(m);
+  m = NULL;
+  o.dtype = ABUT_F32;
+  CHECK_ERROR(abut_manifold_create(&s, &s, &o, &m), ABUT_ERROR_ARGUMENT,
+              "manifold: w_reg is 0.01, which single");
+  CHECK(!m);
+}
+
 TEST(queries_beyond_single_precision) {
   double a[3] = {0, 0, 0}, b[3] = {0, 0, 1};
   abut_plane_query q = {.contact = ABUT_CONTACT_LOCAL, .na = 1, .nb = 1, .a = a, .b = b, .reach = 0.1};

@@ -90,10 +90,19 @@ static abut_status check_softness(const abut_manifold *m) {
     if (!(all[i].value >= all[i].least) && !(all[i].none && all[i].value == 0))
       return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: %s is %g, must be at least %g for these surfaces",
                        all[i].name, all[i].value, all[i].least);
-  if (!real_holds(m->kernels->elem_size, o->eps_normal / (m->unit * m->unit)))
-    return abut_fail(ABUT_ERROR_ARGUMENT,
-                     "manifold: eps_normal is %g, beyond single precision in squares of %g", o->eps_normal,
-                     m->unit);
+  const double square = m->unit * m->unit, scale = o->relative ? 1 : square;
+  const struct {
+    const char *name;
+    double value, scale;
+  } scaled[] = {
+      {"eps_normal", o->eps_normal, square}, {"w_reg", o->w_reg, scale}, {"tau_min", o->tau_min, scale}};
+  for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
+    double x = scaled[i].value / scaled[i].scale;
+    if (!real_holds(m->kernels->elem_size, x) || (m->kernels->elem_size == 4 && x < (double)FLT_MIN))
+      return abut_fail(ABUT_ERROR_ARGUMENT,
+                       "manifold: %s is %g, which single precision has not in units of %g", scaled[i].name,
+                       scaled[i].value, scaled[i].scale);
+  }
   return ABUT_OK;
 }
 
