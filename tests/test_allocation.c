@@ -317,23 +317,32 @@ static void check_life(const char *name, life *l) {
   outcome_free(&l->out);
   array_free(&l->gravity), array_free(&l->qpos), array_free(&l->qvel);
 }
+/* Two boxes, one on the other, that all but touch: along x without a floor, or on it. */
+static scene two_boxes(int floor) {
+  scene s = {0};
+  abut_builder *b = scene_begin(floor ? -9.81 : 0);
+  if (floor) scene_floor(b);
+  for (int i = 0; i < 2; i++) {
+    int32_t body =
+        scene_free_body(b, floor ? 0 : 0.21 * i, 0, floor ? 0.1002 + 0.2002 * i : 0, 1, 0.01, 0.01, 0.01);
+    scene_geom(b, body, ABUT_GEOM_BOX, 0.1, 0.1, 0.1);
+  }
+  s.model = scene_finish(b);
+  if (s.model) s.n = abut_model_get_sizes(s.model);
+  return s;
+}
 TEST(batches_live_on) {
-  life l = {.with.o = test_options(3), .nstep = 2};
+  life l = {.with = {two_boxes(1), test_options(3)}, .nstep = 2};
   l.with.o.pair_capacity = 1;
   l.with.o.threads = 2;
-  REQUIRE(scene_load("scenes/stack5.abut", &l.with.s));
+  REQUIRE(l.with.s.model);
   check_life("contacts", &l);
   scene_free(&l.with.s);
 }
 TEST(batches_of_long_range_live_on) {
-  life l = {.with.o = test_options(1), .far = 1, .nstep = 1};
+  life l = {.with = {two_boxes(0), test_options(1)}, .far = 1, .nstep = 1};
   l.with.o.contact = ABUT_CONTACT_LONGRANGE;
-  abut_builder *b = scene_begin(0);
-  for (int i = 1; i <= 2; i++)
-    scene_geom(b, scene_free_body(b, 0.21 * i, 0, 0, 1, 0.01, 0.01, 0.01), ABUT_GEOM_BOX, 0.1, 0.1, 0.1);
-  l.with.s.model = scene_finish(b);
   REQUIRE(l.with.s.model);
-  l.with.s.n = abut_model_get_sizes(l.with.s.model);
   check_life("long range", &l);
   scene_free(&l.with.s);
 }
