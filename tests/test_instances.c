@@ -57,9 +57,9 @@ TEST(instances_agree_f32) { CHECK(compare("scenes/stack5.abut", ABUT_F32, 20, 1e
  * sums may be a thousand times it. */
 static void compare_manifolds(int32_t dtype, int selection) {
   static blended_results best, r;
-  CHECK(blended_run_with(abut_kernels_find(dtype, NULL), selection, &best) > 0);
+  CHECK(blended_run_with(item_kernels_find(dtype, NULL), selection, &best) > 0);
   for (int i = 0; i < ISAS; i++) {
-    const abut_kernels *k = abut_kernels_find(dtype, isas[i]);
+    const item_kernels *k = item_kernels_find(dtype, isas[i]);
     if (!k) continue;
     blended_run_with(k, selection, &r);
 #ifdef ABUT_STRICT
@@ -78,11 +78,15 @@ TEST(instances_make_the_same_manifolds) {
 
 TEST(instances_are_found_by_name) {
   for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
-    CHECK(abut_kernels_find(dtype, NULL) != NULL);
-    CHECK(abut_kernels_find(dtype, "none such") == NULL);
+    CHECK(abut_kernels_find(dtype, NULL) != NULL && item_kernels_find(dtype, NULL) != NULL);
+    CHECK(abut_kernels_find(dtype, "none such") == NULL && item_kernels_find(dtype, "none such") == NULL);
     for (int i = 0; i < ISAS; i++) {
       const abut_kernels *k = abut_kernels_find(dtype, isas[i]);
+      const item_kernels *of = item_kernels_find(dtype, isas[i]);
       CHECK(!k || (!strcmp(k->isa, isas[i]) && k->elem_size == (dtype == ABUT_F32 ? 4 : 8)));
+      CHECK(!k == !of);
+      CHECK(!k || !of || !strcmp(k->isa, of->isa));
+      CHECK(!k || !of || (k->lanes == of->lanes && k->elem_size == of->elem_size));
     }
   }
   CHECK(abut_kernels_find(ABUT_F64, "scalar") != NULL);

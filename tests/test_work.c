@@ -50,9 +50,9 @@ static tally pair_work(int which) {
       p[2] = (i & 4 ? 0.5 : -0.5) + 0.55 * sign;
       p[4] = 1;
     }
-  counted_kernels_f64.bench_plane(3, 1, block); /* its plane */
+  counted_items_f64.bench_plane(3, 1, block); /* its plane */
   tally_now = (tally){0};
-  counted_kernels_f64.bench_plane(which, 1, block);
+  counted_items_f64.bench_plane(which, 1, block);
   return tally_now;
 }
 TEST(the_pair_kernel_keeps_its_budget) {

@@ -1,4 +1,4 @@
-/* kernels.inl: all kernel bodies, in the order in which they need each other. */
+/* kernels.inl: all stages, in the order in which they need each other. */
 #include "kernels/lane/lane.h"
 #include "kernels/lane/team.h"
 #include "kernels/lane/vector.h"
@@ -20,7 +20,6 @@
 #include "kernels/clock/slots.inl"
 #include "kernels/term/longrange.inl"
 #include "kernels/method/implicit_vjp.inl"
-#include "kernels/items/query.inl"
 #include "kernels/method/separate.inl"
 #include "kernels/clock/rollout.inl"
 #include "kernels/clock/gradient.inl"

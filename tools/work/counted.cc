@@ -5,6 +5,8 @@
 #define ABUT_NO_LONGRANGE
 #include <math.h>
 #include "kernels/kernels.inl"
+#include "kernels/items/items_table.h"
+#include "kernels/items/query.inl"
 #include "kernels/items/manifold.inl"
 #include "kernels/items/bench.inl"
 
@@ -49,9 +51,9 @@ static void counted_distance(distance_block *q) {
 #define DECIDE(name) STAGE(name)
 #include "kernels/method/stages.def"
 
-#define NAME_(bits) counted_kernels_f##bits
-#define NAME(bits) NAME_(bits)
-const abut_kernels NAME(ABUT_REAL) = {
+#define NAME_(family, bits) counted_##family##_f##bits
+#define NAME(family, bits) NAME_(family, bits)
+const abut_kernels NAME(kernels, ABUT_REAL) = {
     "counted",
     ABUT_LANES,
     sizeof(elem),
@@ -60,6 +62,11 @@ const abut_kernels NAME(ABUT_REAL) = {
 #define DECIDE(name) counted_##name,
 #include "kernels/method/stages.def"
     },
+};
+const item_kernels NAME(items, ABUT_REAL) = {
+    "counted",
+    ABUT_LANES,
+    sizeof(elem),
     query_plane,
     NULL,
     {sizeof(sdf_primitive), sdf_prepare, manifold_scratch, counted_contacts, counted_contacts_vjp, NULL, NULL,

@@ -2,6 +2,7 @@
  * does. One thread at a time. */
 #ifndef ABUT_TALLY_H
 #define ABUT_TALLY_H
+#include "kernels/items/items_table.h"
 #include "kernels/table.h"
 
 /* additions: subtractions too. bytes: of the environment, each once per call where it is read and once where
@@ -38,8 +39,9 @@ void tally_end_manifold(manifold_tally which);
 void tally_begin(const step_params *k, const lane_group *g, const program_io *io, int real_bytes);
 void tally_end(stage_id stage);
 
-/* Kernels that count, behind the table that the CPU backend calls. */
+/* Kernels that count, behind the tables that host code calls. */
 extern const abut_kernels counted_kernels_f64, counted_kernels_f32;
+extern const item_kernels counted_items_f64, counted_items_f32;
 #ifdef __cplusplus
 }
 #endif

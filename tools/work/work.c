@@ -68,7 +68,7 @@ static void print_manifold(const cli_options *o, const char *kernel, const tally
            of * (double)t->divisions, of * (double)t->roots, of * (double)t->bytes);
 }
 
-static int count_pairs(const cli_options *o, const abut_kernels *k, const abut_surface *s,
+static int count_pairs(const cli_options *o, const item_kernels *k, const abut_surface *s,
                        const double *poses) {
   abut_manifold_options options = bench_armadillo_options(ARMADILLO_WHOLE);
   abut_manifold *m = NULL;
@@ -98,7 +98,7 @@ static int count_pairs(const cli_options *o, const abut_kernels *k, const abut_s
   return CLI_OK;
 }
 
-static int count_distances(const cli_options *o, const abut_kernels *k, const abut_surface *s,
+static int count_distances(const cli_options *o, const item_kernels *k, const abut_surface *s,
                            const double *poses, int skip) {
   surface_view view;
   const double unit = surface_diagonal(s);
@@ -125,7 +125,7 @@ static int count_distances(const cli_options *o, const abut_kernels *k, const ab
   return code;
 }
 
-static void count_edges(const cli_options *o, const abut_kernels *k) {
+static void count_edges(const cli_options *o, const item_kernels *k) {
   const abut_manifold_options d = abut_default_manifold_options();
   double in[9], out[3];
   witness_block block = {.soft = {d.w_reg, d.tau_clip, d.tau_min, d.tau_comp, 1}, .packs = 1, .out = out};
@@ -139,7 +139,7 @@ static void count_edges(const cli_options *o, const abut_kernels *k) {
 
 static int count_manifolds(const cli_options *o, progress *bar) {
   static const char *const kernels[] = {"ee", "vs18", "vs18_skip", "contacts", "gradient"};
-  const abut_kernels *k = o->dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
+  const item_kernels *k = o->dtype == ABUT_F64 ? &counted_items_f64 : &counted_items_f32;
   armadillo_pair pair;
   char name[NAME_SIZE];
   int wanted = 0;

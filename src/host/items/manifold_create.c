@@ -187,7 +187,7 @@ abut_status abut_manifold_create(const abut_surface *surface1, const abut_surfac
   return manifold_create_with(surface1, surface2, options, NULL, manifold);
 }
 abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
-                                 const abut_manifold_options *options, const abut_kernels *kernels,
+                                 const abut_manifold_options *options, const item_kernels *kernels,
                                  abut_manifold **manifold) {
   const abut_surface *surface[2] = {surface1, surface2};
   abut_manifold_options o = options ? *options : abut_default_manifold_options();
@@ -196,7 +196,7 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
   abut_manifold *m = calloc(1, sizeof *m);
   if (!m) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
   m->options = o;
-  m->kernels = kernels ? kernels : abut_kernels_find(o.dtype, NULL);
+  m->kernels = kernels ? kernels : item_kernels_find(o.dtype, NULL);
   abut_status status = m->kernels ? fill(m, surface) : abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d", o.dtype);
   if (status != ABUT_OK) {
     abut_manifold_destroy(m);

@@ -5,7 +5,7 @@
 #include "host/surface/surface_view.h"
 
 struct abut_manifold {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   abut_manifold_options options; /* in force */
   double unit;                   /* of kernels' lengths: a power of two (m) */
   manifold_params params;
@@ -20,7 +20,7 @@ struct abut_manifold {
 
 /* abut_manifold_create with an instance of the kernels, of the options' dtype; NULL: the widest. */
 abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
-                                 const abut_manifold_options *options, const abut_kernels *kernels,
+                                 const abut_manifold_options *options, const item_kernels *kernels,
                                  abut_manifold **manifold);
 /* Numbers are finite, quaternions unit, and surfaces not so far apart that squares overflow in single
  * precision. Messages count poses from `first`: what is read in parts counts them all. */

@@ -40,7 +40,7 @@ manifold_job manifold_place_pose(const manifold_run *a, manifold_runner *r, int6
   return job;
 }
 
-static void widen(const abut_kernels *k, const void *from, int64_t n, double *to) {
+static void widen(const item_kernels *k, const void *from, int64_t n, double *to) {
   if (k->elem_size == 8)
     memcpy(to, from, (size_t)n * sizeof *to);
   else
@@ -48,7 +48,7 @@ static void widen(const abut_kernels *k, const void *from, int64_t n, double *to
 }
 /* To the kernels' real type; whether all numbers are finite, of which kernels leave out what is 0 by
  * comparisons that NaN would pass unseen. n is a multiple of eight, the sums that make vectors. */
-static int narrow(const abut_kernels *k, const double *restrict from, int64_t n, void *restrict to) {
+static int narrow(const item_kernels *k, const double *restrict from, int64_t n, void *restrict to) {
   double nothing[8] = {0};
   int finite = 1;
   if (k->elem_size == 8) memcpy(to, from, (size_t)n * sizeof *from);
@@ -185,7 +185,7 @@ static void turn_columns(const manifold_runner *r, double in[3][COORDINATES], do
 }
 void manifold_write_jacobian(const manifold_run *a, const manifold_runner *r, const manifold_job *job,
                              int64_t pose) {
-  const abut_kernels *k = a->m->kernels;
+  const item_kernels *k = a->m->kernels;
   const abut_contacts *to = a->jacobian;
   const int64_t numbers = a->m->padded * MANIFOLD_CONTACT;
   int64_t row = pose * a->m->contacts, at = 0;

@@ -10,7 +10,7 @@
 
 enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256 };
 
-static void *aligned(int64_t n, const abut_kernels *k) {
+static void *aligned(int64_t n, const item_kernels *k) {
   size_t bytes = ((size_t)n * (size_t)k->elem_size + 64) / 64 * 64;
   void *p = aligned_alloc(64, bytes);
   if (p) memset(p, 0, bytes);

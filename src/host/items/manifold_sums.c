@@ -8,7 +8,7 @@ int manifold_wants_parameters(const abut_manifold_bars *bars, int surface) {
   return bars->primitives[surface] || bars->planes[surface] || bars->points[surface];
 }
 
-static double sum_slots(const abut_kernels *k, const void *p, int64_t at) {
+static double sum_slots(const item_kernels *k, const void *p, int64_t at) {
   double part[SLOTS];
   for (int i = 0; i < SLOTS; i++) part[i] = real_get(k, p, at + i);
   for (int half = SLOTS / 2; half > 0; half /= 2)
@@ -17,7 +17,7 @@ static double sum_slots(const abut_kernels *k, const void *p, int64_t at) {
 }
 /* Vertices' in metres, parameters' in kernels' lengths. */
 void manifold_add_sums(const manifold_run *a, manifold_runner *r, double *sums) {
-  const abut_kernels *k = a->m->kernels;
+  const item_kernels *k = a->m->kernels;
   double inv = 1 / a->m->unit;
   for (int s = 0; s < 2; s++) {
     const manifold_surface *surface = &a->m->params.surface[s];

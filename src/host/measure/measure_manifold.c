@@ -11,7 +11,7 @@
 
 enum { EDGE_PACKS = 64, EDGE_SWEEPS = 100, EDGE_FIELDS = 12, DISTANCE_SWEEPS = 10 };
 
-static char *aligned(int64_t n, const abut_kernels *k) {
+static char *aligned(int64_t n, const item_kernels *k) {
   size_t bytes = ((size_t)n * (size_t)k->elem_size + 64) / 64 * 64;
   char *p = aligned_alloc(64, bytes);
   if (p) memset(p, 0, bytes);
@@ -19,7 +19,7 @@ static char *aligned(int64_t n, const abut_kernels *k) {
 }
 
 typedef struct edge_sweep {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   witness_block block;
 } edge_sweep;
 static void run_edges(void *context) {
@@ -28,7 +28,7 @@ static void run_edges(void *context) {
 }
 
 double abut_bench_edges(int dtype) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+  const item_kernels *k = item_kernels_find(dtype, NULL);
   const abut_manifold_options o = abut_default_manifold_options();
   const int64_t n = (int64_t)EDGE_PACKS * k->lanes, bytes = n * k->elem_size;
   char *memory = aligned(n * EDGE_FIELDS, k);
@@ -45,7 +45,7 @@ double abut_bench_edges(int dtype) {
 }
 
 typedef struct distance_sweep {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   distance_block block;
   int64_t packs, pack_bytes;
   const char *points; /* [packs][3][lanes] */
@@ -61,7 +61,7 @@ static void run_distances(void *context) {
 
 abut_status abut_bench_distance(const abut_surface *surface, int64_t count, const double *points, int skip,
                                 int dtype, double *ns) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+  const item_kernels *k = item_kernels_find(dtype, NULL);
   surface_view view;
   ABUT_TRY(surface_view_create(k, surface, surface_diagonal(surface), 0, &view));
   if (!skip) view.sdf.tau = 1000; /* every primitive weighs something everywhere */

@@ -101,7 +101,7 @@ static abut_status time_kernel(kernel_bench *b, const void *kernel, int64_t item
 }
 
 static abut_status run_edges(kernel_bench *b, int32_t dtype, double *ns) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+  const item_kernels *k = item_kernels_find(dtype, NULL);
   const abut_manifold_options o = abut_default_manifold_options();
   const size_t elem = (size_t)k->elem_size;
   char *argument, *in;
@@ -116,7 +116,7 @@ static abut_status run_edges(kernel_bench *b, int32_t dtype, double *ns) {
 }
 
 typedef struct distance_bench {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   const surface_view *view;
   int64_t count;
   const double *points;
@@ -164,7 +164,7 @@ abut_status cuda_bench_distance(int32_t device_id, const abut_surface *surface, 
                                 const double *points, int skip, int32_t dtype, double *ns) {
   kernel_bench b = {0};
   surface_view view;
-  distance_bench d = {abut_kernels_find(dtype, NULL), &view, count, points, surface_diagonal(surface)};
+  distance_bench d = {item_kernels_find(dtype, NULL), &view, count, points, surface_diagonal(surface)};
   ABUT_TRY(backend_find_gpu(device_id));
   SCOPE(caller);
   ABUT_TRY(cuda_check(&b.device, scope_open(&caller, device_id), "cudaSetDevice"));

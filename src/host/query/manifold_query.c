@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const abut_kernels *kernels_for(int32_t dtype) {
-  return dtype == ABUT_F64 || dtype == ABUT_F32 ? abut_kernels_find(dtype, NULL) : NULL;
+static const item_kernels *kernels_for(int32_t dtype) {
+  return dtype == ABUT_F64 || dtype == ABUT_F32 ? item_kernels_find(dtype, NULL) : NULL;
 }
 
 /* ------------------------------------------------------------------------------------- closest points */
@@ -78,7 +78,7 @@ enum { PACKS = 16, WIDEST = 16, QUEUE = PACKS * WIDEST };
 
 /* Queries of the same softness that wait for the lanes of one call. */
 typedef struct witness_queue {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   void (*kernel)(witness_block *);
   int32_t num;
   witness same; /* softness of all */
@@ -155,7 +155,7 @@ static void take_answers(const witness_queue *q, const witness_kind *kind, int64
     if (bars) kind->write(first + i, g, bars);
   }
 }
-static abut_status run_witnesses(const abut_kernels *k, void (*kernel)(witness_block *),
+static abut_status run_witnesses(const item_kernels *k, void (*kernel)(witness_block *),
                                  const witness_kind *kind, int64_t count, const void *queries,
                                  double *results, const double *bar, void *bars) {
   witness_queue q; /* its memory, 48 KiB, is written before it is read */
@@ -206,7 +206,7 @@ abut_status abut_query_edges(int64_t count, const abut_edges_query *queries, abu
                              int32_t dtype) {
   ABUT_TRY(check_call(count, queries, dtype));
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = kernels_for(dtype);
+  const item_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_edges_gradient(int64_t count, const abut_edges_query *queries,
@@ -214,7 +214,7 @@ abut_status abut_query_edges_gradient(int64_t count, const abut_edges_query *que
   ABUT_TRY(check_call(count, queries, dtype));
   ABUT_REQUIRE(count == 0 || bar, "bar");
   ABUT_REQUIRE(count == 0 || bars, "bars");
-  const abut_kernels *k = kernels_for(dtype);
+  const item_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, NULL, (const double *)bar, bars);
 }
 
@@ -222,7 +222,7 @@ abut_status abut_query_face(int64_t count, const abut_face_query *queries, abut_
                             int32_t dtype) {
   ABUT_TRY(check_call(count, queries, dtype));
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = kernels_for(dtype);
+  const item_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_face, &face, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queries,
@@ -230,7 +230,7 @@ abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queri
   ABUT_TRY(check_call(count, queries, dtype));
   ABUT_REQUIRE(count == 0 || bar, "bar");
   ABUT_REQUIRE(count == 0 || bars, "bars");
-  const abut_kernels *k = kernels_for(dtype);
+  const item_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_face, &face, count, queries, NULL, (const double *)bar, bars);
 }
 
@@ -240,7 +240,7 @@ abut_status abut_query_distance(const abut_surface *surface, int64_t count, cons
                                 double *distance, double *normal, double *gradient, int32_t dtype) {
   ABUT_REQUIRE(surface, "surface");
   ABUT_REQUIRE(count <= 0 || points, "points");
-  const abut_kernels *k = kernels_for(dtype);
+  const item_kernels *k = kernels_for(dtype);
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   if (!k) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
   ABUT_TRY(abut_surface_check(surface));

@@ -96,7 +96,7 @@ static void place_cloud(const abut_surface *s, const abut_primitive *q, double u
   }
 }
 
-static void put_rows(const abut_kernels *k, void *to, const double *rows, int64_t n) {
+static void put_rows(const item_kernels *k, void *to, const double *rows, int64_t n) {
   for (int64_t i = 0; i < n; i++) real_put(k, to, i, rows[i]);
 }
 
@@ -137,7 +137,7 @@ static void fill(const abut_surface *s, double unit, surface_view *view, sdf_sou
 }
 
 /* Slopes of a cloud's logits are x/sigma^2, and are multiplied by heights and squared. */
-static abut_status check_sigmas(const abut_kernels *k, const surface_view *view, const double *rows,
+static abut_status check_sigmas(const item_kernels *k, const surface_view *view, const double *rows,
                                 double unit) {
   const double least = k->elem_size == 8 ? 1e-8 : 1e-4;
   int64_t row = 0;
@@ -151,14 +151,14 @@ static abut_status check_sigmas(const abut_kernels *k, const surface_view *view,
   }
   return ABUT_OK;
 }
-double surface_view_reach(const abut_kernels *kernels, const surface_view *view) {
+double surface_view_reach(const item_kernels *kernels, const surface_view *view) {
   int clouds = 0;
   for (int32_t i = 0; i < view->sdf.num; i++)
     clouds |= view->primitives[i].kind == ABUT_PRIMITIVE_POINT_CLOUD;
   return clouds && kernels->elem_size == 4 ? 1e6 : 1e12;
 }
 
-abut_status surface_view_create(const abut_kernels *kernels, const abut_surface *surface, double unit,
+abut_status surface_view_create(const item_kernels *kernels, const abut_surface *surface, double unit,
                                 double tau, surface_view *view) {
   int64_t num = surface->primitive_count, nrow = 0;
   for (int64_t i = 0; i < num; i++) nrow += rows_of(&surface->primitives[i]);
