@@ -82,7 +82,7 @@ static inline int64_t blended_run(const abut_manifold *m, blended_results *out) 
   return 8 * n;
 }
 /* By kernels of some instance. */
-static inline int64_t blended_run_with(const abut_kernels *k, int32_t selection, blended_results *out) {
+static inline int64_t blended_run_with(const item_kernels *k, int32_t selection, blended_results *out) {
   static blended b;
   blended_make(&b);
   abut_manifold_options o = blended_options(k->elem_size == 8 ? ABUT_F64 : ABUT_F32, selection);

@@ -18,7 +18,7 @@ command -v objdump >/dev/null || skip "no objdump"
 [ "${ABUT_STRICT:-OFF}" = OFF ] || skip "a strict build contracts nothing"
 [ "${ABUT_CONFIG:-}" != Debug ] || skip "debug code is not optimised"
 
-# prints "function packed scalar" for each function of an object; packed counts full-width vectors only
+# prints "function packed scalar" for each function of an object (a function in two of them twice); packed counts full-width vectors only
 count() { # object register
   objdump -d --no-show-raw-insn "$1" | awk -v register="$2" '
     /^[0-9a-f]+ <.*>:$/ { name = $2; gsub(/[<>:]/, "", name); seen[name] = 1 }
@@ -60,11 +60,11 @@ seen=0
 counts=$(mktemp)
 trap 'rm -f "$counts"' EXIT
 for instance in avx2_f64 avx2_f32 avx512_f64 avx512_f32; do
-  object=$ABUT_BUILD/CMakeFiles/abut_kernels_$instance.dir/src/kernels/cpu.c.o
-  [ -f "$object" ] || continue
+  objects=$(find "$ABUT_BUILD/CMakeFiles/abut_kernels_$instance.dir" -name '*.o' 2>/dev/null) || continue
+  [ -n "$objects" ] || continue
   seen=1
   case $instance in avx2*) register=%ymm ;; *) register=%zmm ;; esac
-  count "$object" $register >"$counts"
+  for object in $objects; do count "$object" $register; done >"$counts"
   [ -z "${ABUT_VERBOSE:-}" ] || cat "$counts"
   judge $instance "$counts" || status=1
 done

@@ -18,12 +18,15 @@ if command -v pkg-config >/dev/null; then
   LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH") "$folder/consumer"
 fi
 
-# the header is C++ too
+# the headers are C++ too
 if command -v c++ >/dev/null; then
-  echo '#include <abut/abut.h>' >"$folder/header.cc"
+  for header in include/abut/*.h; do echo "#include <abut/${header##*/}>"; done >"$folder/header.cc"
   c++ -Wall -Wextra -Wpedantic -Werror -I"$folder/usr/include" -fsyntax-only "$folder/header.cc"
 fi
 
-# only the public names are visible
-names=$(nm -D --defined-only "$(find "$folder/usr" -name libabut.so)" | awk '{ print $3 }' | grep -v '^abut_' || true)
+# only the public names are visible, and all of them
+nm -D --defined-only "$(find "$folder/usr" -name libabut.so)" | awk '{ print $3 }' | sort >"$folder/exported"
+names=$(grep -v '^abut_' "$folder/exported" || true)
 [ -z "$names" ] || { echo "libabut.so exports $names"; exit 1; }
+names=$(grep -oh 'abut_[a-z0-9_]*(' include/abut/*.h | tr -d '(' | sort -u | comm -23 - "$folder/exported")
+[ -z "$names" ] || { echo "libabut.so does not export $names"; exit 1; }

@@ -3,6 +3,7 @@
  */
 #include "fake_cuda.h"
 #include "host/cuda/cuda_memory.h"
+#include "host/items/manifold_cuda.h"
 #include "team_run.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,18 +283,28 @@ void twin_set_conditional(cudaGraphConditionalHandle handle, unsigned value) {
 
 struct dim3 twin_block, twin_block_size, twin_thread;
 
-static int is_manifold(const void *kernel) {
+static const void *known[4];
+void fake_know(const void *kernel) {
+  int i = 0;
+  while (known[i] && known[i] != kernel) i++;
+  MUST(i + 1 < (int)(sizeof known / sizeof *known), "too many kernels");
+  known[i] = kernel;
+}
+static int is_of_items(const void *kernel) {
+  for (int i = 0; known[i]; i++)
+    if (known[i] == kernel) return 1;
   for (int dtype = 0; dtype < 2; dtype++)
     for (int i = 0; i < MANIFOLD_COUNT; i++)
       if (cuda_manifold_kernels(dtype)[i] == kernel) return 1;
   return 0;
 }
 static int team_of(const void *kernel) {
-  if (is_manifold(kernel)) return 32;
-  for (int dtype = 0; dtype < 2; dtype++)
-    for (int team = 1; team <= 32; team += 31)
-      for (int i = 0; i < STAGE_COUNT; i++)
-        if (cuda_stages(dtype, team)[i] == kernel) return team;
+  if (is_of_items(kernel)) return 32;
+  for (int32_t m = 0; m < methods_num; m++)
+    for (int dtype = 0; dtype < 2; dtype++)
+      for (int team = 0; team < 2; team++)
+        for (int i = 0; i < methods[m]->stages; i++)
+          if (methods[m]->gpu[dtype][team][i] == kernel) return team ? 32 : 1;
   return 0;
 }
 static int control_of(const void *kernel) {
@@ -305,10 +316,10 @@ static int control_of(const void *kernel) {
 typedef void (*stage_twin)(const step_params *, lane_group *, program_io *, int);
 static void call_stage(const node *n) {
   stage_twin twin;
-  if (is_manifold(n->kernel)) {
-    void (*manifold)(void *, int);
-    memcpy(&manifold, &n->kernel, sizeof manifold);
-    manifold(n->pointers[0], n->numbers[0]);
+  if (is_of_items(n->kernel)) {
+    void (*items)(void *, int);
+    memcpy(&items, &n->kernel, sizeof items);
+    items(n->pointers[0], n->numbers[0]);
     return;
   }
   memcpy(&twin, &n->kernel, sizeof twin);
@@ -509,7 +520,7 @@ cudaError_t cudaLaunchKernel(const void *kernel, struct dim3 grid, struct dim3 b
     read_roof(&n, args);
     return put(stream, n);
   }
-  const int arrays = is_manifold(kernel) ? 1 : 3;
+  const int arrays = is_of_items(kernel) ? 1 : 3;
   memcpy(&n.numbers[0], args[arrays], sizeof(int));
   int64_t threads = (int64_t)grid.x * block.x, wanted = (int64_t)n.numbers[0] * team;
   MUST(block.x % 32 == 0 && block.x <= 64 && grid.x < 1u << 31, "blocks of %u", block.x);

@@ -23,6 +23,10 @@ void fake_use(fake_plan plan);
 int64_t fake_calls(void);
 const char *fake_failed_call(void);
 int64_t fake_live_objects(void);
+/* A kernel over items of a test's own, beside the library's: called as kernel(argument, warps) for every
+ * thread.
+ */
+void fake_know(const void *kernel);
 /* Work on a stream that has not run. */
 int64_t fake_pending(cudaStream_t stream);
 /* Allocations so far, and what those on a device hold now (bytes). */

@@ -67,7 +67,7 @@ static inline int problem_parameters(problem *p) {
   }
   abut_batch *b = batch_of(&p->scene, &p->options);
   if (!b) return 0;
-  p->input[IN_STIFFNESS][0] = abut_batch_get_options(b).stiffness;
+  p->input[IN_STIFFNESS][0] = abut_batch_get_options(b).implicit.stiffness;
   array start;
   array_create(&start, 'd', 3, (int64_t[]){1, 1, p->scene.n.nq});
   abut_rollout_args args = abut_default_rollout_args();

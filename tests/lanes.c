@@ -3,7 +3,9 @@
 #include "kernels/lane/lane.h"
 #include "kernels/lane/vector.h"
 #include "kernels/lane/special.h"
-#include "kernels/table.h"
+#include "host/batch/method.h"
+#include "kernels/method/implicit.h"
+#include "kernels/clock/fields.h"
 #include "kernels/shape/plane.inl"
 #include "kernels/shape/closest.inl"
 #include "kernels/tree/rigid.inl"
@@ -16,7 +18,8 @@
 
 /* Whether this processor runs the instance; where it does not, tests pass at once. */
 static int runs_here(void) {
-  return abut_kernels_find(ABUT_REAL == 64 ? ABUT_F64 : ABUT_F32, TEXT(ABUT_ISA)) != 0;
+  return method_kernels_find(methods[0]->instances, ABUT_REAL == 64 ? ABUT_F64 : ABUT_F32, TEXT(ABUT_ISA)) !=
+         0;
 }
 /* A test whose body is a function of its own, so that nothing of this instance runs before the question. */
 #define LANE_TEST(name)                                                                                      \
@@ -378,7 +381,7 @@ LANE_TEST(joints_integrate_and_differ) {
   enum { NQ = 7 + 1 + 4 + 1, NV = 6 + 1 + 3 + 1 };
   abut_model *m = joints_model();
   REQUIRE(m && m->nq == NQ && m->nv == NV);
-  step_params k = {.model = m, .dt = 0.01};
+  step_params k = {.model = m, .options.timestep = 0.01};
   real q[NQ], next[NQ], again[NQ], v[NV], back[NV];
   for (int i = 0; i < rounds(5000); i++) {
     double speed = pow(10, uniform(-4, 2.3));
@@ -386,14 +389,15 @@ LANE_TEST(joints_integrate_and_differ) {
     put_quat(q + 3, random_quat());
     put_quat(q + 8, random_quat());
     for (int j = 0; j < NV; j++) v[j] = random_real(-speed, speed) * K(0.57); /* turns less than pi a step */
-    integrate(&k, q, v, splat(K(k.dt)), 1, next);
+    integrate(&k, q, v, splat(K(k.options.timestep)), 1, next);
     difference(&k, q, next, back);
-    integrate(&k, q, back, splat(K(k.dt)), 1, again);
+    integrate(&k, q, back, splat(K(k.options.timestep)), 1, again);
     real wrong = zero(), moved = zero();
     for (int j = 0; j < NV; j++) wrong = rmax(wrong, rabs(v[j] - back[j]));
     for (int j = 0; j < NQ; j++) moved = rmax(moved, rabs(next[j] - again[j]));
     for (int lane = 0; lane < ABUT_LANES; lane++) {
-      CHECK_NEAR(lane_at(&wrong, lane), 0, 16 * ELEM_EPS / k.dt * (1 + speed * k.dt));
+      CHECK_NEAR(lane_at(&wrong, lane), 0,
+                 16 * ELEM_EPS / k.options.timestep * (1 + speed * k.options.timestep));
       CHECK_NEAR(lane_at(&moved, lane), 0, 32 * ELEM_EPS);
     }
   }

@@ -43,8 +43,8 @@ static inline abut_model *sled_and_box(void) {
 static inline abut_options inverse_options(int64_t nenv) {
   abut_options o = abut_default_options();
   o.nenv = nenv;
-  o.contact = ABUT_CONTACT_INVERSE;
-  o.stiffness = 1e-5;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.stiffness = 1e-5;
   o.timestep = 0.02;
   return o;
 }

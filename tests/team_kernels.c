@@ -1,8 +1,10 @@
-/* team_kernels.c: the kernels as a team of 32 runs them, behind the table that the CPU backend calls. */
+/* team_kernels.c: the kernels as a team of 32 runs them, behind the tables that host code calls. */
 #define ABUT_LANES 1
 #define ABUT_TEAM 32
 #include <math.h>
 #include "kernels/kernels.inl"
+#include "kernels/items/items_table.h"
+#include "kernels/items/query.inl"
 #include "kernels/items/manifold.inl"
 #include "team_run.h"
 
@@ -41,20 +43,32 @@ static void run_contacts_vjp(const manifold_params *p, manifold_job *job) {
     team_run(call, &c);                                                                                      \
   }
 #define DECIDE(name) STAGE(name)
-#include "kernels/method/stages.def"
+#include "kernels/clock/clock.def"
+#define DECIDE(name) STAGE(name)
+#include "kernels/method/implicit.def"
 
-#define NAME_(bits) team_kernels_f##bits
-#define NAME(bits) NAME_(bits)
-extern const abut_kernels NAME(ABUT_REAL);
-const abut_kernels NAME(ABUT_REAL) = {
+static const stage_function stages[STAGE_NUM] = {
+#define DECIDE(name) run_##name,
+#include "kernels/clock/clock.def"
+#define STAGE(name) run_##name,
+#define DECIDE(name) run_##name,
+#include "kernels/method/implicit.def"
+};
+
+#define NAME_(family, bits) team_##family##_f##bits
+#define NAME(family, bits) NAME_(family, bits)
+extern const method_kernels NAME(kernels, ABUT_REAL);
+const method_kernels NAME(kernels, ABUT_REAL) = {
     "team",
     ABUT_LANES,
     sizeof(elem),
-    {
-#define STAGE(name) run_##name,
-#define DECIDE(name) run_##name,
-#include "kernels/method/stages.def"
-    },
+    stages,
+};
+extern const item_kernels NAME(items, ABUT_REAL);
+const item_kernels NAME(items, ABUT_REAL) = {
+    "team",
+    ABUT_LANES,
+    sizeof(elem),
     query_plane,
     NULL, /* these run on one thread */
     {.primitive_size = sizeof(sdf_primitive),

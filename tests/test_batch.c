@@ -69,7 +69,7 @@ static void check_equal_under(const regime *g, const experiment *want, abut_opti
   e.r.args.record = record;
   run_go(&e.r, e.batch);
   for (int64_t i = 0; i < e.options.nenv; i++) run_check_same(what, &e.r, i, &want->r, i);
-  if (options.pair_capacity == 1) CHECK(e.r.result.reruns > 0);
+  if (options.implicit.pair_capacity == 1) CHECK(e.r.result.reruns > 0);
   experiment_free(&e);
 }
 
@@ -149,12 +149,12 @@ TEST(threads_capacity_and_recording_change_no_bit) {
     o.threads = 7;
     check_equal_under(g, &want, o, 0, "7 threads");
     o.threads = 1;
-    o.pair_capacity = 1;
+    o.implicit.pair_capacity = 1;
     check_equal_under(g, &want, o, 0, "pair_capacity 1");
     check_equal_under(g, &want, o, 1, "pair_capacity 1, recorded");
-    o.pair_capacity = 1 << 20;
+    o.implicit.pair_capacity = 1 << 20;
     check_equal_under(g, &want, o, 0, "pair_capacity 2^20");
-    o.pair_capacity = 0;
+    o.implicit.pair_capacity = 0;
     check_equal_under(g, &want, o, 1, "recorded");
     experiment_free(&want);
   }
@@ -171,7 +171,7 @@ TEST(f32_threads_and_capacity_change_no_bit) {
   run_go(&want.r, want.batch);
   o.threads = 3;
   check_equal_under(g, &want, o, 0, "3 threads");
-  o.pair_capacity = 1;
+  o.implicit.pair_capacity = 1;
   check_equal_under(g, &want, o, 1, "pair_capacity 1, recorded");
   experiment_free(&want);
 }

@@ -1,7 +1,7 @@
 /* test_builder.c: describing a scene, what compiling makes of it, and what is refused. */
 #include "host/model/builder.h"
 #include "host/model/model.h"
-#include "test.h"
+#include "scene.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -326,6 +326,34 @@ TEST(pair_filters) {
 }
 
 /* One side's mask is enough. */
+/* Shapes of all kinds in no order, some pairs given, some excluded: pairs are those that counting finds, and
+ * in the order that validation wants. */
+TEST(pairs_are_sorted) {
+  static const int32_t types[] = {ABUT_GEOM_BOX,    ABUT_GEOM_SPHERE, ABUT_GEOM_PLANE, ABUT_GEOM_CAPSULE,
+                                  ABUT_GEOM_SPHERE, ABUT_GEOM_BOX,    ABUT_GEOM_PLANE};
+  enum { N = 35 };
+  abut_builder *b = scene_begin(-9.81);
+  int expected = 0;
+  for (int i = 0; i < N; i++) {
+    int32_t type = types[i % 7], plane = type == ABUT_GEOM_PLANE;
+    int32_t body = plane ? 0 : scene_free_body(b, i, 0, 0, 1, 0.1, 0.1, 0.1);
+    scene_geom(b, body, type, 0.1, 0.1, 0.1);
+    for (int j = 0; j < i; j++) expected += !plane || types[j % 7] != ABUT_GEOM_PLANE;
+  }
+  CHECK_STATUS(abut_builder_exclude(b, 1, 2), ABUT_OK);
+  CHECK_STATUS(abut_builder_exclude(b, 4, 3), ABUT_OK);
+  CHECK_STATUS(abut_builder_add_pair(b, 9, 0, 0.5), ABUT_OK);
+  CHECK_STATUS(abut_builder_add_pair(b, 2, 1, 0.25), ABUT_OK);
+  abut_model *m = scene_finish(b);
+  REQUIRE(m);
+  CHECK(abut_model_get_sizes(m).npair == expected - 2);
+  CHECK_STATUS(abut_model_validate(m), ABUT_OK);
+  int given = 0;
+  for (int32_t i = 0; i < m->npair; i++) given += m->pair_friction[i] != -1;
+  CHECK(given == 2);
+  abut_model_destroy(m);
+}
+
 TEST(pair_masks) {
   static const int32_t masks[][5] = {{1, 1, 1, 1, 1}, {0, 1, 1, 0, 1}, {1, 0, 0, 1, 1}, {0, 1, 0, 1, 0},
                                      {1, 0, 1, 0, 0}, {2, 0, 0, 3, 1}, {2, 4, 4, 1, 1}, {2, 4, 1, 1, 0}};

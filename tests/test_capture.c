@@ -150,7 +150,7 @@ TEST(replays_that_meet_short_lists_lose_nothing) {
   a.nstep = 2;
   for (int i = 0; i < 2; i++) CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK);
   abut_batch_destroy(t.b);
-  t.o.pair_capacity = 1;
+  t.o.implicit.pair_capacity = 1;
   t.b = batch_of(&t.s, &t.o);
   a.enqueue = 1;
   int done = 0, grown = 0;

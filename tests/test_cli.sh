@@ -93,29 +93,31 @@ refuses "unknown option '--fly'" rollout $stack --fly
 refuses "unknown option '-x'" rollout $stack -x
 refuses "unknown option '--out'" info $stack --out "$out/a.h5"
 refuses "--dt 0:" rollout $stack --dt 0 $files
-refuses "--dt -0.01:" rollout $stack --dt -0.01
-refuses "--dt nan:" rollout $stack --dt nan
-refuses "--dt inf:" rollout $stack --dt inf
-refuses "--dt 0.01s:" rollout $stack --dt 0.01s
+refuses "option timestep: -0.01 is out of range" rollout $stack --dt -0.01 $files
+refuses "option timestep: nan is out of range" rollout $stack --dt nan
+refuses "option timestep: inf is out of range" rollout $stack --dt inf
+refuses "--dt 0.01s: must be a number" rollout $stack --dt 0.01s
 refuses "--dt: needs a value" rollout $stack --dt
 refuses "--envs 2.5:" rollout $stack --envs 2.5
 refuses "--envs 0:" rollout $stack --envs 0
 refuses "--envs 99999999999999999999:" rollout $stack --envs 99999999999999999999
 refuses "--steps -1:" rollout $stack --steps=-1
-refuses "--reach 1:" rollout $stack --reach 1
+refuses "option reach: 1 is out of range" rollout $stack --reach 1
 refuses "--stiffness 0:" rollout $stack --stiffness 0
-refuses "--friction -1:" rollout $stack --friction -1
+refuses "--friction -1: would stand for the default; leave it out" rollout $stack --friction -1
 refuses "--tol x:" rollout $stack --tol x
 refuses "--seed -1:" rollout $stack --seed -1
 refuses "--perturb nan:" rollout $stack --perturb nan
-refuses "--contact sticky:" rollout $stack --contact sticky
+refuses "--contact sticky: must be one of local|inverse|longrange" rollout $stack --contact sticky
+refuses "--method magic: must be one of implicit" rollout $stack --method magic
+works rollout $stack --method implicit --steps 1
 refuses "--dtype f16:" rollout $stack --dtype f16
-refuses "--threads -1:" rollout $stack --threads -1
-refuses "--max-iterations 0: must be an integer from 1 to 1000000" rollout $stack --max-iterations 0
-refuses "--reach 2: must be a number above 0 and below 0.5" rollout $stack --reach 2
-refuses "--reach 0.5: must be a number above 0 and below 0.5" rollout $stack --reach 0.5
-refuses "--epsilon 100.5: must be a number above 0 and at most 100" rollout $stack --epsilon 100.5
-refuses "--epsilon nan: must be a number above 0 and at most 100" rollout $stack --epsilon nan
+refuses "option threads: -1 is out of range" rollout $stack --threads -1
+refuses "option max_iterations: 0 is out of range" rollout $stack --max-iterations 0
+refuses "--max-iterations 5000000000: must be an integer of 32 bits" rollout $stack --max-iterations 5000000000
+refuses "option reach: 0.5 is out of range" rollout $stack --reach 0.5
+refuses "option epsilon: 100.5 is out of range" rollout $stack --contact longrange --epsilon 100.5
+refuses "option epsilon: nan is out of range" rollout $stack --contact longrange --epsilon nan
 works rollout $stack --contact longrange --epsilon 100 --steps 1
 # options that would do nothing
 for command in rollout info gradient; do
@@ -125,7 +127,7 @@ done
 refuses "--tessellation: $stack is compiled already; convert its MJCF or URDF again" rollout $stack --tessellation 2
 refuses "--tessellation: $stack is compiled already" convert $stack "$out/a.abut" --tessellation 2
 refuses "--hull-points: $stack is compiled already" info $stack --hull-points 20
-refuses "--friction -1: must be a finite number of 0 or more" rollout $stack --friction -1
+refuses "option friction: 1e+06 is out of range" rollout $stack --friction 1e6
 refuses "--json: takes no value" rollout $stack --json=1
 refuses "unexpected argument 'b'" rollout $stack b
 refuses "needs SCENE" rollout
@@ -230,6 +232,7 @@ write_npy integers.npy '<i4' False '(1, 1, 12)' 0
 write_npy fortran.npy '<f8' True '(1, 1, 12)' 0
 write_npy nan.npy '<f8' False '(1, 1, 12)' "float('nan')"
 write_npy version4.npy '<f8' False '(1, 1, 12)' 0 4
+write_npy huge.npy '<f8' False '(1, 1, 12)' 1e39
 head -c 100 "$folder/full.npy" >"$folder/header.npy"
 head -c 1000 "$folder/full.npy" >"$folder/truncated.npy"
 { cat "$folder/constant.npy"; echo more; } >"$folder/longer.npy"
@@ -240,6 +243,7 @@ for case in "absent.npy:absent.npy" "wrong.npy:[3, 12, 12]" "flat.npy:1 dimensio
   "version4.npy:version 4.0"; do
   refuses "${case#*:}" rollout $ant --envs 8 --steps 12 --ctrl "$folder/${case%%:*}" $files
 done
+refuses "huge.npy: number 0 is 1e+39, beyond single precision" rollout $ant --envs 8 --steps 12 --dtype f32 --ctrl "$folder/huge.npy"
 
 # --------------------------------------------------------------------------------------------- files
 refuses "absent/a.glb" rollout $stack --gltf "$folder/absent/a.glb"
@@ -370,7 +374,7 @@ print([g["name"] for g in json.load(sys.stdin)["geoms"] if g["type"] == "box"][0
   fi
   refuses "the mesh is empty" fit "$folder/points.obj" -o "$out/a.abut"
   refuses "encloses none" fit "$folder/square.obj" -o "$out/a.abut"
-  refuses "name one with --geom" fit $stack -o "$out/a.abut"
+  refuses "name one" fit $stack -o "$out/a.abut"
   refuses "has no geom 'absent'" fit $stack --geom absent -o "$out/a.abut"
   cp "$folder/cube.abut" "$folder/own.abut"
   refuses "would overwrite $folder/own.abut, which is read" fit "$folder/own.abut" $quick -o "$folder/own.abut"

@@ -1,10 +1,12 @@
 /* test_cuda.c: the CUDA backend without a GPU: a fake runtime runs the CPU twins of its launches, checks
  * their geometry, replays its graphs and fails each of its calls in turn. */
+#include "kernels/method/implicit.h"
 #include "host/batch/backend.h"
 #include "host/cuda/cuda_memory.h"
 #include "fake_cuda.h"
 #include "outcome.h"
 #include "host/cuda/profile.h"
+#include "host/measure/measure_roof.h"
 #include "team_run.h"
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +21,13 @@ typedef struct trial {
 static int on_cpu(const scene *s, const trial *t, outcome *o) {
   abut_options options = test_options(t->nenv);
   options.dtype = t->dtype;
-  options.contact = t->contact;
+  options.implicit.contact = t->contact;
   outcome_create(o, s, &options, t->nstep);
   abut_batch *b = batch_of(s, &options);
   if (!b) return 0;
   if (t->dtype == ABUT_F64)
-    CHECK_STATUS(batch_use_kernels(b, abut_kernels_find(ABUT_F64, "scalar")), ABUT_OK);
+    CHECK_STATUS(batch_use_kernels(b, method_kernels_find(methods[0]->instances, ABUT_F64, "scalar")),
+                 ABUT_OK);
   outcome_go(o, b);
   abut_batch_destroy(b);
   return o->reverse == ABUT_OK;
@@ -33,16 +36,16 @@ static int on_cpu(const scene *s, const trial *t, outcome *o) {
 static int on_gpu(const scene *s, const trial *t, outcome *o) {
   abut_options options = test_options(t->nenv);
   options.dtype = t->dtype;
-  options.contact = t->contact;
+  options.implicit.contact = t->contact;
   options.device = ABUT_DEVICE_CUDA;
-  options.pair_capacity = t->capacity;
+  options.implicit.pair_capacity = t->capacity;
   outcome_create(o, s, &options, t->nstep);
   options.team = t->threads_each ? 1 : 32;
   abut_batch *b = batch_of(s, &options);
   if (!b) return 0;
   if (t->far) {
     b->backend->close(b);
-    b->far = t->far;
+    b->room = t->far;
     CHECK_STATUS(b->backend->open(b), ABUT_OK);
   }
   if (t->unroll) cuda_unroll(b);
@@ -147,7 +150,7 @@ TEST(state_is_one_wherever_it_is) {
 static void profiled_rollout(const scene *s, int capacity, stage_profile *profile, outcome *o) {
   abut_options options = test_options(2);
   options.device = ABUT_DEVICE_CUDA;
-  options.pair_capacity = capacity;
+  options.implicit.pair_capacity = capacity;
   outcome_create(o, s, &options, 2);
   abut_batch *b = batch_of(s, &options);
   REQUIRE(b);
@@ -171,7 +174,7 @@ TEST(a_profile_changes_nothing_and_adds_up) {
   profiled_rollout(&s, 0, &p, &timed);
   CHECK(same_outcome(&plain, &timed));
   CHECK(plain.result.newton_iterations == timed.result.newton_iterations);
-  for (int i = 0; i < STAGE_COUNT; i++) {
+  for (int i = 0; i < STAGE_NUM; i++) {
     idle += p.idle[i] > 0;
     double one = 1e-6 * (FAKE_LAUNCH_TICKS + FAKE_EVENT_TICKS);
     CHECK_REL(p.seconds[i], (double)p.launches[i] * one, 1e-6);
@@ -180,7 +183,7 @@ TEST(a_profile_changes_nothing_and_adds_up) {
   }
   CHECK_REL(p.gap, 1e-6 * FAKE_EVENT_TICKS, 1e-6);
   CHECK(p.launches[STAGE_clear] == 1 && p.launches[STAGE_fetch] >= 1 && p.launches[STAGE_back_load] == 0);
-  CHECK(p.launches[STAGE_evaluate_pairs] >= 4 && p.launches[STAGE_tried] == 2 * p.launches[STAGE_judge]);
+  CHECK(p.launches[STAGE_evaluate_hull] >= 4 && p.launches[STAGE_tried] == 2 * p.launches[STAGE_judge]);
   CHECK(idle > 20);
   profiled_rollout(&s, 1, &again, &grown); /* of the run that had room */
   CHECK(grown.result.reruns > 0 && same_outcome(&grown, &plain));
@@ -194,12 +197,12 @@ TEST(a_profile_changes_nothing_and_adds_up) {
 TEST(roofs_are_measured) {
   gpu_roofs none;
   fake_use((fake_plan){.no_driver = 1});
-  CHECK_STATUS(gpu_measure(0, ABUT_F64, &none), ABUT_ERROR_DEVICE);
+  CHECK_STATUS(measure_roofs(0, ABUT_F64, &none), ABUT_ERROR_DEVICE);
   CHECK(strstr(abut_error_message(), "no CUDA driver"));
   for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
     gpu_roofs r = {0};
     fake_use((fake_plan){0});
-    CHECK_STATUS(gpu_measure(1, dtype, &r), ABUT_OK);
+    CHECK_STATUS(measure_roofs(1, dtype, &r), ABUT_OK);
     CHECK(fake_live_objects() == 0);
     int64_t calls = fake_calls();
     /* 2 processors, 64 blocks of 64 threads each, 8 chains: in the fake's 101 us, and 1 us for a copy */
@@ -209,7 +212,7 @@ TEST(roofs_are_measured) {
     CHECK_REL(r.memory, 0x1p30 / 8 / 1e-6, 1e-5);
     for (int64_t i = 1; i <= calls; i += i < 10 ? 1 : 37) {
       fake_use((fake_plan){.fail_at = i});
-      abut_status status = gpu_measure(0, dtype, &r);
+      abut_status status = measure_roofs(0, dtype, &r);
       if (status == ABUT_OK && !strstr(fake_failed_call(), "Destroy") && !strstr(fake_failed_call(), "Free"))
         test_fail(__FILE__, __LINE__, "call %lld (%s) failed and nobody said so", (long long)i,
                   fake_failed_call());
@@ -338,7 +341,7 @@ static int64_t fail_once(const scene *s, int64_t fail_at, int sticky, int no_loo
   outcome out;
   abut_batch *b = NULL;
   o.device = ABUT_DEVICE_CUDA;
-  o.pair_capacity = 1; /* the memory grows on the way */
+  o.implicit.pair_capacity = 1; /* the memory grows on the way */
   outcome_create(&out, s, &o, 1);
   fake_use((fake_plan){.fail_at = fail_at, .sticky = sticky, .no_loops = no_loops});
   abut_status status = abut_batch_create(s->model, &o, &b);

@@ -145,7 +145,7 @@ TEST(short_lists_lose_no_step) {
   REQUIRE(scene_load("scenes/stack5.abut", &s));
   abut_options o = gpu_options(NENV);
   abut_batch *roomy = batch_of(&s, &o);
-  o.pair_capacity = 1;
+  o.implicit.pair_capacity = 1;
   abut_batch *tight = batch_of(&s, &o);
   abut_rollout_args a = abut_default_rollout_args();
   abut_rollout_result result;
@@ -256,7 +256,7 @@ TEST(teams_agree) {
   for (int i = 0; i < 2; i++) {
     abut_options o = gpu_options(NENV);
     o.team = i ? 32 : 1;
-    o.pair_capacity = 1;
+    o.implicit.pair_capacity = 1;
     outcome_create(&of[i], &s, &o, 2);
     abut_batch *b = batch_of(&s, &o);
     REQUIRE(b);

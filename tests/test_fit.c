@@ -2,10 +2,8 @@
  * meshes, surfaces in .abut files. */
 #include "abut/surface.h"
 #include "host/base/geometry.h"
-#include "host/shape/mesh_file.h"
 #include "host/model/model.h"
 #include "host/model/model_file.h"
-#include "host/surface/primitive.h"
 #include "host/shape/hull.h"
 #include "host/surface/contact_mesh.h"
 #include "host/surface/mesh_repair.h"

@@ -36,17 +36,17 @@ static void check_incline(abut_options options) {
   slide_down(0.30, options, STEPS, way);
   double creep = (way[STEPS] - way[200]) / (200 * dt), r = tan(slope) / 0.30;
   CHECK(creep < 1e-3);
-  CHECK_REL(creep, abut_default_options().slip_velocity * r / sqrt(1 - r * r), 0.03);
+  CHECK_REL(creep, abut_default_options().implicit.slip_velocity * r / sqrt(1 - r * r), 0.03);
 }
 TEST(block_on_an_incline_local) { check_incline(abut_default_options()); }
 TEST(block_on_an_incline_inverse) {
   abut_options o = abut_default_options();
-  o.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
   check_incline(o);
 }
 TEST(block_on_an_incline_vertex_friction) {
   abut_options o = abut_default_options();
-  o.friction_form = ABUT_FRICTION_VERTEX;
+  o.implicit.friction_form = ABUT_FRICTION_VERTEX;
   check_incline(o);
 }
 

@@ -42,13 +42,13 @@ static void fill_controls(array *ctrl) {
 /* With an instance of the CPU's kernels, or (k NULL) with what ABUT_TEST_DEVICE names. A kicked rollout
  * (uniform noise: no libm, whose last bits differ) and the gradient of the sum of all its positions and
  * velocities. */
-static int run_golden(const golden *g, const abut_kernels *k, uint64_t *forward, uint64_t *gradient) {
+static int run_golden(const golden *g, const method_kernels *k, uint64_t *forward, uint64_t *gradient) {
   scene s;
   char path[64];
   snprintf(path, sizeof path, "scenes/%s.abut", g->scene);
   if (!scene_load(path, &s)) return 0;
   abut_options o = test_options(ENVS);
-  o.contact = g->contact;
+  o.implicit.contact = g->contact;
   o.dtype = g->dtype;
   abut_batch *b = batch_of(&s, &o);
   if (!b) return 0;
@@ -96,7 +96,7 @@ static int run_golden(const golden *g, const abut_kernels *k, uint64_t *forward,
 }
 
 /* Fails with the line to put in place of the golden one, if it has other bits. */
-static void check_golden(const golden *g, const abut_kernels *k, const char *where) {
+static void check_golden(const golden *g, const method_kernels *k, const char *where) {
   uint64_t forward = 0, gradient = 0;
   if (!run_golden(g, k, &forward, &gradient)) return;
   if (forward == g->forward && gradient == g->gradient) return;
@@ -113,7 +113,7 @@ TEST(bits_are_those_committed) {
       continue;
     }
     for (size_t j = 0; j < sizeof isas / sizeof *isas; j++) {
-      const abut_kernels *k = abut_kernels_find(list[i].dtype, isas[j]);
+      const method_kernels *k = method_kernels_find(methods[0]->instances, list[i].dtype, isas[j]);
       if (k) check_golden(&list[i], k, isas[j]);
     }
   }

@@ -39,10 +39,10 @@ static int settle(problem *p, int64_t nstep) {
 
 static int case_problem(problem *p, const scene_case *c, abut_options o) {
   abut_model *model = NULL;
-  int inverse = o.contact == ABUT_CONTACT_INVERSE;
+  int inverse = o.implicit.contact == ABUT_CONTACT_INVERSE;
   if (!inverse && c->reach > 0) {
-    o.reach = c->reach;
-    o.stiffness = c->stiffness;
+    o.implicit.reach = c->reach;
+    o.implicit.stiffness = c->stiffness;
   }
   CHECK_STATUS(abut_model_load(c->path, NULL, &model), ABUT_OK);
   if (!model || !problem_create(p, c->path, model, o, c->nstep[inverse])) return 0;
@@ -68,7 +68,7 @@ TEST(every_scene_local) {
 TEST(every_scene_inverse) {
   for (int i = 0; i < (test_quick() ? 4 : CASES); i++) {
     abut_options o = test_options(1);
-    o.contact = ABUT_CONTACT_INVERSE;
+    o.implicit.contact = ABUT_CONTACT_INVERSE;
     check_case(&cases[i], o);
   }
 }
@@ -89,24 +89,24 @@ static void check_options(const char *name, abut_options o) {
 
 TEST(vertex_friction) {
   abut_options o = test_options(1);
-  o.friction_form = ABUT_FRICTION_VERTEX;
+  o.implicit.friction_form = ABUT_FRICTION_VERTEX;
   check_options("vertex friction", o);
-  o.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
   check_options("vertex friction, inverse", o);
 }
 
 TEST(normalised_weights) {
   abut_options o = test_options(1);
-  o.weights = ABUT_WEIGHTS_NORMALISED;
+  o.implicit.weights = ABUT_WEIGHTS_NORMALISED;
   check_options("normalised weights", o);
 }
 
 TEST(length_and_reach) {
   abut_options o = test_options(1);
-  o.length = 0.5;
-  o.reach = 3e-3;
+  o.implicit.length = 0.5;
+  o.implicit.reach = 3e-3;
   check_options("length", o);
-  o.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
   check_options("length, inverse", o);
 }
 
@@ -123,7 +123,7 @@ TEST(nested_solver_gives_the_same_gradient) {
     adjoint a[2];
     for (int k = 0; k < 2; k++) {
       abut_options o = test_options(1);
-      o.solver = k ? ABUT_SOLVER_NESTED : ABUT_SOLVER_JOINT;
+      o.implicit.solver = k ? ABUT_SOLVER_NESTED : ABUT_SOLVER_JOINT;
       REQUIRE(case_adjoint(&cases[i], o, 1, &p[k], &a[k]));
       adjoint_cotangents(&a[k], &p[k]);
       CHECK(adjoint_go(&a[k], &p[k]));

@@ -89,7 +89,7 @@ static checked check_both(make_problem make) {
   for (int inverse = 0; inverse < 2; inverse++) {
     problem p;
     abut_options o = test_options(1);
-    o.contact = inverse ? ABUT_CONTACT_INVERSE : ABUT_CONTACT_LOCAL;
+    o.implicit.contact = inverse ? ABUT_CONTACT_INVERSE : ABUT_CONTACT_LOCAL;
     if (!make(&p, o)) return r[0];
     if (!inverse || p.scene.n.npair > 0) r[inverse] = problem_check(&p);
     problem_free(&p);

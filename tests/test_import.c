@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <mujoco/mujoco.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -653,7 +654,8 @@ TEST(flat_visual_mesh_is_left_out) {
       ABUT_OK);
   REQUIRE(model);
   CHECK(model->ngeom == 1);
-  CHECK(strstr(abut_model_warnings(model), "mesh 'flat'") != NULL);
+  CHECK(strstr(abut_model_warnings(model),
+               "(mesh 'flat') is left out: it never collides and has no hull: hull of 4"));
   abut_model_destroy(model);
 }
 
@@ -702,6 +704,36 @@ TEST(threads_may_load_at_once) {
     pthread_join(threads[i], NULL);
     CHECK(failures[i] == 0);
   }
+}
+
+static int heard, left, moved;
+static jmp_buf here;
+static void hear(const char *message) { heard += message != NULL; }
+static void leave(const char *message) {
+  left += message != NULL;
+  longjmp(here, 1);
+}
+/* What MuJoCo says on other threads while this library imports is theirs, and so is standard error. */
+TEST(other_threads_keep_their_handlers) {
+  enum { TIMES = 20000 };
+  void (*warning)(const char *) = mju_user_warning, (*error)(const char *) = mju_user_error;
+  FILE *const stderr_before = stderr;
+  pthread_t other;
+  int failures = 0;
+  heard = left = moved = 0;
+  mju_user_warning = hear;
+  mju_user_error = leave;
+  REQUIRE(pthread_create(&other, NULL, load_many, &failures) == 0);
+  for (volatile int i = 0; i < TIMES; i++) {
+    mju_warning("of thread %d", i);
+    if (!setjmp(here)) mju_error("of thread %d", i);
+    moved += stderr != stderr_before;
+  }
+  pthread_join(other, NULL);
+  CHECK(mju_user_warning == hear && mju_user_error == leave);
+  mju_user_warning = warning;
+  mju_user_error = error;
+  CHECK(failures == 0 && heard == TIMES && left == TIMES && moved == 0);
 }
 
 #else

@@ -3,7 +3,7 @@
  * variable ABUT_MODELS). */
 #include "test.h"
 #ifdef ABUT_HAVE_MUJOCO
-#include "host/base/file.h"
+#include "abut/file.h"
 #include "host/import/import.h"
 #include "host/model/model.h"
 #include <dirent.h>

@@ -10,7 +10,7 @@
 static const char *const isas[] = {"scalar", "sse2", "avx2", "avx512", "generic"};
 enum { ISAS = sizeof isas / sizeof *isas };
 
-static int run_with(run *r, const scene *s, const abut_options *o, const abut_kernels *k, int64_t nstep) {
+static int run_with(run *r, const scene *s, const abut_options *o, const method_kernels *k, int64_t nstep) {
   abut_batch *b = batch_of(s, o);
   if (!b) return 0;
   CHECK_STATUS(batch_use_kernels(b, k), ABUT_OK);
@@ -30,9 +30,9 @@ static int compare(const char *path, int32_t dtype, int64_t nstep, double tolera
   o.tolerance = tolerance;
   run best, r;
   int count = 0;
-  if (!run_with(&best, &s, &o, abut_kernels_find(dtype, NULL), nstep)) return 0;
+  if (!run_with(&best, &s, &o, method_kernels_find(methods[0]->instances, dtype, NULL), nstep)) return 0;
   for (int i = 0; i < ISAS; i++) {
-    const abut_kernels *k = abut_kernels_find(dtype, isas[i]);
+    const method_kernels *k = method_kernels_find(methods[0]->instances, dtype, isas[i]);
     if (!k || !run_with(&r, &s, &o, k, nstep)) continue;
     double q = run_distance(&r, &best, OUT_QPOS), x = run_distance(&r, &best, OUT_XPOS);
     if (!(q <= bound && x <= bound))
@@ -57,9 +57,9 @@ TEST(instances_agree_f32) { CHECK(compare("scenes/stack5.abut", ABUT_F32, 20, 1e
  * sums may be a thousand times it. */
 static void compare_manifolds(int32_t dtype, int selection) {
   static blended_results best, r;
-  CHECK(blended_run_with(abut_kernels_find(dtype, NULL), selection, &best) > 0);
+  CHECK(blended_run_with(item_kernels_find(dtype, NULL), selection, &best) > 0);
   for (int i = 0; i < ISAS; i++) {
-    const abut_kernels *k = abut_kernels_find(dtype, isas[i]);
+    const item_kernels *k = item_kernels_find(dtype, isas[i]);
     if (!k) continue;
     blended_run_with(k, selection, &r);
 #ifdef ABUT_STRICT
@@ -78,12 +78,68 @@ TEST(instances_make_the_same_manifolds) {
 
 TEST(instances_are_found_by_name) {
   for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
-    CHECK(abut_kernels_find(dtype, NULL) != NULL);
-    CHECK(abut_kernels_find(dtype, "none such") == NULL);
+    CHECK(method_kernels_find(methods[0]->instances, dtype, NULL) != NULL &&
+          item_kernels_find(dtype, NULL) != NULL);
+    CHECK(method_kernels_find(methods[0]->instances, dtype, "none such") == NULL &&
+          item_kernels_find(dtype, "none such") == NULL);
     for (int i = 0; i < ISAS; i++) {
-      const abut_kernels *k = abut_kernels_find(dtype, isas[i]);
+      const method_kernels *k = method_kernels_find(methods[0]->instances, dtype, isas[i]);
+      const item_kernels *of = item_kernels_find(dtype, isas[i]);
       CHECK(!k || (!strcmp(k->isa, isas[i]) && k->elem_size == (dtype == ABUT_F32 ? 4 : 8)));
+      CHECK(!k == !of);
+      CHECK(!k || !of || !strcmp(k->isa, of->isa));
+      CHECK(!k || !of || (k->lanes == of->lanes && k->elem_size == of->elem_size));
     }
   }
-  CHECK(abut_kernels_find(ABUT_F64, "scalar") != NULL);
+  CHECK(method_kernels_find(methods[0]->instances, ABUT_F64, "scalar") != NULL);
+}
+
+/* This executable is linked with --wrap: where the build has nothing for the processor, whoever needs kernels
+ * says so. */
+static int32_t missing = -1; /* dtype */
+const method_kernels *__real_method_kernels_find(const method_kernels *const *list, int32_t dtype,
+                                                 const char *isa);
+const method_kernels *__wrap_method_kernels_find(const method_kernels *const *list, int32_t dtype,
+                                                 const char *isa);
+const method_kernels *__wrap_method_kernels_find(const method_kernels *const *list, int32_t dtype,
+                                                 const char *isa) {
+  return dtype == missing ? NULL : __real_method_kernels_find(list, dtype, isa);
+}
+const item_kernels *__real_item_kernels_find(int32_t dtype, const char *isa);
+const item_kernels *__wrap_item_kernels_find(int32_t dtype, const char *isa);
+const item_kernels *__wrap_item_kernels_find(int32_t dtype, const char *isa) {
+  return dtype == missing ? NULL : __real_item_kernels_find(dtype, isa);
+}
+TEST(no_instance_for_this_processor) {
+  scene s;
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  double x[3] = {0}, y[3] = {1, 0, 0}, distance;
+  abut_plane_query plane = {.contact = ABUT_CONTACT_INVERSE, .na = 1, .nb = 1, .a = x, .b = y, .length = 1};
+  abut_plane_result result = {0};
+  abut_primitive ball = {.quaternion = {1, 0, 0, 0}, .size = {1, 1, 1}, .exponents = {1, 1}};
+  abut_surface surface = {.primitives = &ball, .primitive_count = 1, .tau = 0.01};
+  for (missing = ABUT_F64; missing <= ABUT_F32; missing++) {
+    const char *text = missing == ABUT_F64 ? "dtype f64: this build has no such kernels"
+                                           : "dtype f32: this build has no such kernels";
+    abut_batch *b = NULL;
+    abut_manifold *m = NULL;
+    int64_t bytes;
+    abut_options o = test_options(1);
+    abut_manifold_options how = abut_default_manifold_options();
+    o.dtype = how.dtype = missing;
+#define REFUSED(call)                                                                                        \
+  CHECK_STATUS(call, ABUT_ERROR_UNSUPPORTED);                                                                \
+  CHECK(strstr(abut_error_message(), text))
+    REFUSED(abut_batch_create(s.model, &o, &b));
+    REFUSED(abut_batch_memory(s.model, &o, 1, NULL, &bytes));
+    REFUSED(abut_query_plane(1, &plane, &result, missing));
+    REFUSED(abut_query_longrange(0, NULL, NULL, missing));
+    REFUSED(abut_query_edges(0, NULL, NULL, missing));
+    REFUSED(abut_query_distance(&surface, 1, x, &distance, NULL, NULL, missing));
+    REFUSED(abut_manifold_create(&surface, &surface, &how, &m));
+#undef REFUSED
+    CHECK(!b && !m);
+  }
+  missing = -1;
+  scene_free(&s);
 }

@@ -104,7 +104,7 @@ TEST(armature_adds_inertia_without_weight) {
 
 /* Friction loss f against a weight w. Below f it creeps at e w/sqrt(f^2 - w^2); above it falls with w - f. */
 TEST(frictionloss_holds_below_its_bound_and_slips_above) {
-  const double weight = 2 * g, e = abut_default_options().slip_velocity;
+  const double weight = 2 * g, e = abut_default_options().implicit.slip_velocity;
   for (int holds = 0; holds < 2; holds++) {
     rig s = rig_begin(ABUT_JOINT_SLIDE);
     abut_model *model = NULL;

@@ -2,7 +2,7 @@
  * differences, and the properties that a contact model must have (000, section 3.2). */
 #include "bumpy.h"
 #include "host/shape/sphere_tree_build.h"
-#include "kernels/table.h"
+#include "kernels/items/items_table.h"
 #include "longrange_cases.h"
 #include "query.h"
 #include <stdio.h>
@@ -359,7 +359,7 @@ TEST(monotone) {
 /* The kernel with a list that holds all within margin, in `capacity` entries, doubled as long as it asks. */
 static longrange_block run_block(const pair *p, double epsilon, int weighted, double margin,
                                  int32_t capacity) {
-  const abut_kernels *k = abut_kernels_find(ABUT_F64, NULL);
+  const item_kernels *k = item_kernels_find(ABUT_F64, NULL);
   abut_tree t[2] = {tree_of(&p->a), tree_of(&p->b)};
   longrange_block q = {.tree = {abut_tree_view(&t[0]), abut_tree_view(&t[1])},
                        .epsilon = epsilon,

@@ -1,6 +1,5 @@
 /* test_longrange_step.c: steps with long-range contact: gradients, momentum, what must not change a bit,
  * nothing passes through, shapes that are not convex. */
-#include "host/batch/batch.h"
 #include "host/batch/backend.h"
 #include "bumpy.h"
 #include "gradient.h"
@@ -8,8 +7,8 @@
 
 static abut_options longrange(int64_t nenv) {
   abut_options o = test_options(nenv);
-  o.contact = ABUT_CONTACT_LONGRANGE;
-  o.stiffness = 1e-6;
+  o.implicit.contact = ABUT_CONTACT_LONGRANGE;
+  o.implicit.stiffness = 1e-6;
   return o;
 }
 
@@ -54,7 +53,7 @@ TEST(gradient) {
   for (int form = test_quick(); form < 2; form++) {
     problem p;
     abut_options o = longrange(1);
-    o.form = form;
+    o.implicit.form = form;
     REQUIRE(problem_create(&p, "three bodies", three_bodies(-9.81), o, test_quick() ? 3 : 10));
     p.directions = 1;
     problem_random(&p, 3, 0.5, 0);
@@ -83,8 +82,8 @@ TEST(gradient_of_friction) {
   for (int form = test_quick(); form < 2; form++) {
     problem p;
     abut_options o = longrange(1);
-    o.form = form;
-    o.stiffness = form == ABUT_FORM_PAPER ? 1e-5 : 1e-3; /* a millimetre or two of gap in both */
+    o.implicit.form = form;
+    o.implicit.stiffness = form == ABUT_FORM_PAPER ? 1e-5 : 1e-3; /* a millimetre or two of gap in both */
     REQUIRE(problem_create(&p, "boxes", boxes(), o, test_quick() ? 2 : 8));
     p.directions = test_quick() ? 1 : 2;
     p.input[IN_QVEL][6] = 0.8; /* the upper one, past the other's friction; it turns, too */
@@ -107,7 +106,7 @@ TEST(gradient_of_fading_friction) {
                0);
   problem p;
   abut_options o = longrange(1);
-  o.stiffness = 1;
+  o.implicit.stiffness = 1;
   REQUIRE(problem_create(&p, "balls", scene_finish(b), o, 3));
   p.directions = 2;
   problem_random(&p, 5, 0.5, 0);
@@ -149,8 +148,8 @@ TEST(gradient_of_billiards) {
   problem p;
   abut_options o = longrange(1);
   o.timestep = 0.04;
-  o.stiffness = 1e-7;
-  o.form = ABUT_FORM_PAPER;
+  o.implicit.stiffness = 1e-7;
+  o.implicit.form = ABUT_FORM_PAPER;
   REQUIRE(problem_create(&p, "billiards", billiards(), o, test_quick() ? 3 : 20));
   p.directions = 1;
   p.input[IN_QVEL][0] = 3; /* of the red ball */
@@ -194,7 +193,7 @@ static void check_shot(problem *p, adjoint *one, adjoint *many) {
     for (int64_t i = 0; i < SHOT_POINTS; i++)
       difference += weights[i] / (12 * h) * loss_of(p, &many->run, SHOT_POINTS * v + i, &one->run, &size);
     if (getenv("ABUT_VERBOSE"))
-      printf("form %d, variable %d: cotangent %.12g, difference %.12g\n", p->options.form, v, exact,
+      printf("form %d, variable %d: cotangent %.12g, difference %.12g\n", p->options.implicit.form, v, exact,
              difference);
     CHECK_REL(exact, difference, 1e-6); /* of a gradient that is exact (found: 6e-9) */
     CHECK(exact != difference);
@@ -208,8 +207,8 @@ TEST(gradient_of_a_shot) {
     adjoint one, many;
     abut_options o = longrange(1);
     o.timestep = 0.04;
-    o.stiffness = 1e-7;
-    o.form = form;
+    o.implicit.stiffness = 1e-7;
+    o.implicit.form = form;
     REQUIRE(problem_create(&p, "shot", billiards(), o, 20));
     p.input[IN_QVEL][0] = 3;
     p.input[IN_QVEL][1] = 0.2;
@@ -275,8 +274,8 @@ TEST(one_of_two_ends) {
       problem p;
       abut_options o = longrange(1);
       o.timestep = 0.04;
-      o.form = kind == 1 ? ABUT_FORM_PAPER : ABUT_FORM_WEIGHTED;
-      if (kind == 2) o.contact = ABUT_CONTACT_LOCAL;
+      o.implicit.form = kind == 1 ? ABUT_FORM_PAPER : ABUT_FORM_WEIGHTED;
+      if (kind == 2) o.implicit.contact = ABUT_CONTACT_LOCAL;
       REQUIRE(cube_on_edge(&p, o, deep ? 3 : 2.5)); /* in by 0.061 m, by 0.041 m */
       double apart = cube_ends_apart(&p);
       if (getenv("ABUT_VERBOSE")) printf("contact %d, %s: %g rad\n", kind, deep ? "deep" : "not deep", apart);
@@ -300,14 +299,14 @@ TEST(slope) {
     REQUIRE(model);
     abut_options o = longrange(1);
     o.friction = mu;
-    o.stiffness = 1e-8;
+    o.implicit.stiffness = 1e-8;
     scene_run *r = scene_rollout(model, o, 80, q0, v0, NULL);
     REQUIRE(r);
     CHECK(r->status[0] == 0);
     double v = scene_qvel(r, 0, 80)[0], a = (v - scene_qvel(r, 0, 60)[0]) / (20 * o.timestep);
     /* what sticks creeps where w v / sqrt(v^2 + 4 e^2) holds it; planes lean by the gap over the box, 1e-3 of
      * the force */
-    double creep = 2 * o.slip_velocity * s / c / sqrt(mu * mu - s * s / (c * c));
+    double creep = 2 * o.implicit.slip_velocity * s / c / sqrt(mu * mu - s * s / (c * c));
     if (slides)
       CHECK_NEAR(a, g * (s - mu * c), 1e-3 * g);
     else
@@ -354,7 +353,7 @@ static void final_state(scene *s, abut_options o, int64_t nstep, int64_t part, i
   if (!b) return;
   if (far) {
     b->backend->close(b);
-    b->far = far;
+    b->room = far;
     CHECK_STATUS(b->backend->open(b), ABUT_OK);
   }
   CHECK_STATUS(abut_batch_perturb(b, NULL, 5, 0, 1e-3, 0.3), ABUT_OK);
@@ -407,7 +406,7 @@ TEST(instances_agree) {
   run best, r;
   final_state(&s, o, 10, 10, 0, &best);
   for (int i = 0; i < 5; i++) {
-    const abut_kernels *k = abut_kernels_find(ABUT_F64, isas[i]);
+    const method_kernels *k = method_kernels_find(methods[0]->instances, ABUT_F64, isas[i]);
     abut_batch *b = k ? batch_of(&s, &o) : NULL;
     if (!b) continue;
     CHECK_STATUS(batch_use_kernels(b, k), ABUT_OK);
@@ -551,7 +550,7 @@ TEST(not_convex) {
     REQUIRE(model);
     double q0[7] = {0.002, 0.001, 0.5, 1}, v0[6] = {0};
     abut_options o = longrange(1);
-    o.stiffness = 1e-4;
+    o.implicit.stiffness = 1e-4;
     scene_run *r = scene_rollout(model, o, 60, q0, v0, NULL);
     REQUIRE(r);
     double z = scene_qpos(r, 0, 60)[2];

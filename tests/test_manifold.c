@@ -637,7 +637,11 @@ TEST(bad_input_is_refused) {
   CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_ERROR_ARGUMENT);
   poses[10] = NAN;
   CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(abut_manifold_check_poses(m, 41, 1, poses), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "pose 41 of surface 2") != NULL);
   poses[10] = 1;
+  CHECK_STATUS(abut_manifold_check_poses(m, 41, 1, poses), ABUT_OK);
+  CHECK_STATUS(abut_manifold_check_poses(NULL, 0, 1, poses), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_manifold_contacts(m, 1, poses, &none), ABUT_OK);
   CHECK_STATUS(abut_manifold_jacobian(m, 1, poses, NULL, &none), ABUT_ERROR_ARGUMENT);
   CHECK_STATUS(abut_manifold_jacobian(m, 0, NULL, &none, NULL), ABUT_OK);

@@ -1,42 +1,8 @@
-/* test_memory.c: what a batch allocates, and when. This executable is linked with --wrap, so that every
- * allocation of the library passes through the counters below; those of the C library itself (thread stacks)
- * do not. */
+/* test_memory.c: what a batch allocates, and when. */
+#include "counted_allocations.h"
 #include "rollout.h"
-#include <malloc.h>
+#include "scene.h"
 #include <stdio.h>
-
-static int64_t calls, live; /* allocations so far; bytes that are allocated now */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__real_aligned_alloc(size_t alignment, size_t n);
-void __real_free(void *p);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-void *__wrap_aligned_alloc(size_t alignment, size_t n);
-void __wrap_free(void *p);
-
-static void *counted(void *p) {
-  __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
-  __atomic_add_fetch(&live, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED);
-  return p;
-}
-static void released(void *p) {
-  if (p) __atomic_sub_fetch(&live, (int64_t)malloc_usable_size(p), __ATOMIC_RELAXED);
-}
-void *__wrap_malloc(size_t n) { return counted(__real_malloc(n)); }
-void *__wrap_calloc(size_t n, size_t size) { return counted(__real_calloc(n, size)); }
-void *__wrap_aligned_alloc(size_t alignment, size_t n) { return counted(__real_aligned_alloc(alignment, n)); }
-void *__wrap_realloc(void *p, size_t n) {
-  released(p);
-  return counted(__real_realloc(p, n));
-}
-void __wrap_free(void *p) {
-  released(p);
-  __real_free(p);
-}
 
 /* Bytes of a batch after creation and with a record of nstep steps, against the estimate. */
 static void check_estimate(const char *path, abut_options o, int64_t nstep) {
@@ -72,8 +38,8 @@ TEST(memory_is_as_estimated) {
   o.dtype = ABUT_F32;
   o.threads = 2;
   check_estimate("scenes/ant_box.abut", o, 20);
-  o.contact = ABUT_CONTACT_INVERSE;
-  o.stiffness = 1e-9;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.stiffness = 1e-9;
   check_estimate("scenes/incline.abut", o, 5);
 }
 
@@ -138,7 +104,7 @@ TEST(rollout_allocates_nothing) {
     for (int32_t threads = 1; threads <= 2; threads++) {
       abut_options o = test_options(test_quick() ? 20 : 60);
       o.threads = threads;
-      o.pair_capacity = s.n.npair;
+      o.implicit.pair_capacity = s.n.npair;
       abut_batch *b = batch_of(&s, &o);
       run first, again;
       run_create(&first, &s, &o, 3);
@@ -186,5 +152,97 @@ TEST(more_environments_than_memory) {
   CHECK_STATUS(abut_batch_create(s.model, &o, &b), ABUT_ERROR_MEMORY);
   CHECK(b == NULL && live == before);
   CHECK(strstr(abut_error_message(), "68719476736 environments need") && strstr(abut_error_message(), "GiB"));
+  scene_free(&s);
+}
+
+/* n free bodies, without shapes or with a sphere each. */
+static abut_model *free_bodies(int32_t n, int spheres) {
+  abut_builder *b = scene_begin(-9.81);
+  for (int32_t i = 0; i < n; i++) {
+    int32_t body = scene_free_body(b, i, 0, 0, 1, 0.1, 0.1, 0.1);
+    if (spheres) scene_geom(b, body, ABUT_GEOM_SPHERE, 0.1, 0, 0);
+  }
+  return scene_finish(b);
+}
+static void check_too_large(const abut_model *m, const char *what, const char *size) {
+  abut_batch *b = NULL;
+  int64_t bytes = -1, before = live;
+  for (int dtype = ABUT_F64; dtype <= ABUT_F32; dtype++) {
+    abut_options o = test_options(1);
+    o.dtype = dtype;
+    CHECK_STATUS(abut_batch_create(m, &o, &b), ABUT_ERROR_MEMORY);
+    CHECK(!b && live == before);
+    CHECK_STATUS(abut_batch_memory(m, &o, 0, NULL, &bytes), ABUT_ERROR_MEMORY);
+    if (!strstr(abut_error_message(), what) || (dtype == ABUT_F64 && !strstr(abut_error_message(), size)))
+      test_fail(__FILE__, __LINE__, "'%s' does not say '%s' and '%s'", abut_error_message(), what, size);
+  }
+}
+/* H of 48,000 degrees of freedom has more entries than int32 counts: said, with its bytes, before a batch has
+ * any memory. */
+TEST(more_degrees_of_freedom_than_can_be_counted) {
+  abut_model *m = free_bodies(8000, 0);
+  REQUIRE(m);
+  check_too_large(m, "48000 degrees of freedom and 8001 bodies need", "17.2 GiB for each environment");
+  abut_model_destroy(m);
+}
+/* 8,000 spheres are 32 million pairs: a model of half a gigabyte. */
+TEST(pairs_of_many_bodies) {
+  const int32_t n = test_quick() ? 1000 : 8000;
+  int64_t before = live;
+  abut_model *m = free_bodies(n, 1);
+  REQUIRE(m);
+  CHECK(abut_model_get_sizes(m).npair == n * (n - 1) / 2);
+  CHECK(live - before < 40 * (int64_t)n * (n - 1) / 2 + 65536 * (int64_t)n); /* and their trees */
+  if (n == 8000) check_too_large(m, "48000 degrees of freedom", "GiB for each environment");
+  abut_model_destroy(m);
+  CHECK(live == before);
+}
+
+static void check_steps(abut_batch *b, int64_t nstep, int record, abut_status status, const char *what) {
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = nstep;
+  args.record = record;
+  CHECK_STATUS(abut_rollout(b, &args, NULL, NULL, NULL), status);
+  if (!strstr(abut_error_message(), what))
+    test_fail(__FILE__, __LINE__, "'%s' does not say '%s'", abut_error_message(), what);
+}
+/* More steps than their record has memory for, or than can be counted; the batch goes on as if nobody had
+ * asked. */
+TEST(more_steps_than_can_be_counted) {
+  scene s;
+  REQUIRE(scene_load("scenes/stack5.abut", &s));
+  abut_options o = test_options(3);
+  abut_batch *b = batch_of(&s, &o), *other = batch_of(&s, &o);
+  run r, usual;
+  run_create(&r, &s, &o, 5);
+  run_create(&usual, &s, &o, 5);
+  r.args.record = usual.args.record = 1;
+  run_go(&usual, other);
+  int64_t before = live;
+  check_steps(b, (int64_t)1 << 62, 1, ABUT_ERROR_ARGUMENT, "nstep 4611686018427387904: more steps of 3");
+  check_steps(b, INT64_MAX, 0, ABUT_ERROR_ARGUMENT, "nstep 9223372036854775807: more steps of 3");
+  check_steps(
+      b, (int64_t)1 << 61, 1, ABUT_ERROR_MEMORY,
+      "record of 2305843009213693952 steps of 3 environments: more than 8.59e+09 GiB, this machine has");
+  check_steps(b, (int64_t)1 << 40, 1, ABUT_ERROR_MEMORY, "record of 1099511627776 steps of 3 environments: ");
+  CHECK(!strstr(abut_error_message(), "more than") && strstr(abut_error_message(), " GiB, this machine has"));
+  CHECK(live == before);
+  run_go(&r, b);
+  for (int64_t env = 0; env < 3; env++) run_check_same("after refusals", &r, env, &usual, env);
+  abut_batch_destroy(b);
+  o.nenv = 1; /* an array of so many rows */
+  b = batch_of(&s, &o);
+  r.args.nstep = (int64_t)1 << 61;
+  r.args.record = 0;
+  for (int i = 0; i < OUT_COUNT; i++) {
+    if (r.out[i].t.ndim > 1) r.out[i].shape[1] += r.args.nstep - 5;
+    r.out[i].shape[0] = 1;
+  }
+  CHECK_STATUS(abut_rollout(b, &r.args, NULL, NULL, NULL), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "qpos: shape [1, 2305843009213693953, 35] has more bytes than can be"));
+  run_free(&r);
+  run_free(&usual);
+  abut_batch_destroy(b);
+  abut_batch_destroy(other);
   scene_free(&s);
 }

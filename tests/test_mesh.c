@@ -1,5 +1,5 @@
 /* test_mesh.c: reading OBJ and STL files, good and bad, and the volume that their triangles enclose. */
-#include "host/shape/mesh_file.h"
+#include "abut/surface.h"
 #include "host/shape/hull.h"
 #include "test.h"
 #include <dirent.h>
@@ -21,50 +21,51 @@ static const char *scratch(const char *name, const void *bytes, size_t size) {
   return path;
 }
 
-static abut_status load_text(const char *name, const char *text, abut_mesh *mesh) {
+static abut_status load_text(const char *name, const char *text, abut_triangles **mesh) {
   const char *path = scratch(name, text, strlen(text));
-  abut_status status = abut_mesh_load(path, mesh);
+  abut_status status = abut_triangles_load(path, NULL, mesh);
   remove(path);
   return status;
 }
 
 /* Loading fails, and the message has both parts. */
 static void refuse(const char *name, const char *text, const char *part) {
-  abut_mesh mesh;
+  abut_triangles *mesh;
   CHECK_STATUS(load_text(name, text, &mesh), ABUT_ERROR_FILE);
   CHECK(strstr(abut_error_message(), name) != NULL);
   CHECK(strstr(abut_error_message(), part) != NULL);
   if (!strstr(abut_error_message(), part)) test_fail(__FILE__, __LINE__, "%s", abut_error_message());
-  CHECK(mesh.points == NULL && mesh.faces == NULL);
+  CHECK(mesh == NULL);
 }
 
 TEST(obj_index_forms) {
-  abut_mesh mesh;
+  abut_triangles *mesh;
   const char *text = "# comment\no tetra\nv 0 0 0 1 0 0\nv 1 0 0\n\tv 0 1 0\nv 0 0 1\r\nvt 0 0\nvn 0 0 1\n"
                      "f 1/1 3/1 2/1\nf 1//1 2//1 4//1\nf -4/1/1 -1/1/1 -2/1/1 # tail\nf 2 \\\n 3 4";
   REQUIRE(load_text("forms.obj", text, &mesh) == ABUT_OK);
-  CHECK(mesh.npoint == 4 && mesh.nface == 4);
+  CHECK(mesh->nvertex == 4 && mesh->ntriangle == 4);
   const int32_t expected[12] = {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3};
-  CHECK(memcmp(mesh.faces, expected, sizeof expected) == 0);
+  CHECK(memcmp(mesh->triangles, expected, sizeof expected) == 0);
   double moment[10];
-  CHECK_STATUS(abut_mesh_moment(mesh.points, mesh.npoint, mesh.faces, mesh.nface, moment), ABUT_OK);
+  CHECK_STATUS(abut_mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment),
+               ABUT_OK);
   CHECK_REL(moment[0], 1.0 / 6, 1e-14);
-  abut_mesh_free(&mesh);
+  abut_triangles_destroy(mesh);
 }
 
 TEST(obj_polygon_becomes_fan) {
-  abut_mesh mesh;
+  abut_triangles *mesh;
   REQUIRE(load_text("fan.obj", "f 1 2 3 4\nv 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\n", &mesh) == ABUT_OK);
   const int32_t expected[6] = {0, 1, 2, 0, 2, 3};
-  CHECK(mesh.nface == 2 && memcmp(mesh.faces, expected, sizeof expected) == 0);
-  abut_mesh_free(&mesh);
+  CHECK(mesh->ntriangle == 2 && memcmp(mesh->triangles, expected, sizeof expected) == 0);
+  abut_triangles_destroy(mesh);
 }
 
 TEST(obj_vertices_alone) {
-  abut_mesh mesh;
+  abut_triangles *mesh;
   REQUIRE(load_text("cloud.obj", "v 0 0 0\nv 1 2 3e1\n", &mesh) == ABUT_OK);
-  CHECK(mesh.npoint == 2 && mesh.nface == 0 && mesh.points[5] == 30);
-  abut_mesh_free(&mesh);
+  CHECK(mesh->nvertex == 2 && mesh->ntriangle == 0 && mesh->vertices[5] == 30);
+  abut_triangles_destroy(mesh);
 }
 
 TEST(obj_bad) {
@@ -86,9 +87,9 @@ TEST(obj_bad) {
 }
 
 TEST(obj_with_zero_byte) {
-  abut_mesh mesh;
+  abut_triangles *mesh;
   const char *path = scratch("zero_byte.obj", "v 0 0 0\n\0v 1 1 1\n", 17);
-  CHECK_STATUS(abut_mesh_load(path, &mesh), ABUT_ERROR_FILE);
+  CHECK_STATUS(abut_triangles_load(path, NULL, &mesh), ABUT_ERROR_FILE);
   CHECK(strstr(abut_error_message(), "byte 8 is 0") != NULL);
   remove(path);
 }
@@ -102,13 +103,14 @@ static const char *const stl_tetra =
     "1\nENDLOOP\nENDFACET\nendsolid\n";
 
 TEST(stl_text) {
-  abut_mesh mesh;
+  abut_triangles *mesh;
   double moment[10];
   REQUIRE(load_text("tetra.stl", stl_tetra, &mesh) == ABUT_OK);
-  CHECK(mesh.npoint == 4 && mesh.nface == 4);
-  CHECK_STATUS(abut_mesh_moment(mesh.points, mesh.npoint, mesh.faces, mesh.nface, moment), ABUT_OK);
+  CHECK(mesh->nvertex == 4 && mesh->ntriangle == 4);
+  CHECK_STATUS(abut_mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment),
+               ABUT_OK);
   CHECK_REL(moment[0], 1.0 / 6, 1e-14);
-  abut_mesh_free(&mesh);
+  abut_triangles_destroy(mesh);
 }
 
 TEST(stl_text_bad) {
@@ -134,44 +136,44 @@ static void binary_triangle(unsigned char bytes[134], float x) {
 
 TEST(stl_binary) {
   unsigned char bytes[134];
-  abut_mesh mesh;
+  abut_triangles *mesh;
   binary_triangle(bytes, 2);
   const char *path = scratch("one.STL", bytes, sizeof bytes);
-  REQUIRE(abut_mesh_load(path, &mesh) == ABUT_OK);
-  CHECK(mesh.npoint == 3 && mesh.nface == 1 && mesh.points[3] == 2);
-  abut_mesh_free(&mesh);
+  REQUIRE(abut_triangles_load(path, NULL, &mesh) == ABUT_OK);
+  CHECK(mesh->nvertex == 3 && mesh->ntriangle == 1 && mesh->vertices[3] == 2);
+  abut_triangles_destroy(mesh);
   for (size_t size = 0; size < sizeof bytes; size++) {
     path = scratch("one.STL", bytes, size);
-    CHECK_STATUS(abut_mesh_load(path, &mesh), ABUT_ERROR_FILE);
+    CHECK_STATUS(abut_triangles_load(path, NULL, &mesh), ABUT_ERROR_FILE);
   }
   CHECK(strstr(abut_error_message(), "truncated: its 1 triangles make 134 bytes, it has 133") != NULL);
   bytes[83] = 0xff;
   path = scratch("one.STL", bytes, sizeof bytes);
-  CHECK_STATUS(abut_mesh_load(path, &mesh), ABUT_ERROR_FILE);
+  CHECK_STATUS(abut_triangles_load(path, NULL, &mesh), ABUT_ERROR_FILE);
   binary_triangle(bytes, INFINITY);
   path = scratch("one.STL", bytes, sizeof bytes);
-  CHECK_STATUS(abut_mesh_load(path, &mesh), ABUT_ERROR_FILE);
+  CHECK_STATUS(abut_triangles_load(path, NULL, &mesh), ABUT_ERROR_FILE);
   CHECK(strstr(abut_error_message(), "triangle 0 has a vertex") != NULL);
   remove(path);
 }
 
 TEST(mesh_paths) {
-  abut_mesh mesh;
-  CHECK_STATUS(abut_mesh_load("no/such/file.obj", &mesh), ABUT_ERROR_FILE);
+  abut_triangles *mesh;
+  CHECK_STATUS(abut_triangles_load("no/such/file.obj", NULL, &mesh), ABUT_ERROR_FILE);
   CHECK(strstr(abut_error_message(), "no/such/file.obj") != NULL);
-  CHECK_STATUS(abut_mesh_load("mesh.ply", &mesh), ABUT_ERROR_UNSUPPORTED);
-  CHECK_STATUS(abut_mesh_load(".obj", &mesh), ABUT_ERROR_UNSUPPORTED);
-  CHECK_STATUS(abut_mesh_load(NULL, &mesh), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_mesh_load("mesh.obj", NULL), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(abut_triangles_load("mesh.ply", NULL, &mesh), ABUT_ERROR_UNSUPPORTED);
+  CHECK_STATUS(abut_triangles_load(".obj", NULL, &mesh), ABUT_ERROR_UNSUPPORTED);
+  CHECK_STATUS(abut_triangles_load(NULL, NULL, &mesh), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(abut_triangles_load("mesh.obj", NULL, NULL), ABUT_ERROR_ARGUMENT);
 }
 
 TEST(mesh_ignores_locale) {
-  abut_mesh mesh;
+  abut_triangles *mesh;
   /* where the locale is missing the test still reads a number */
   setlocale(LC_ALL, "de_DE.UTF-8");
   CHECK_STATUS(load_text("comma.obj", "v 0.5 0 0\n", &mesh), ABUT_OK);
-  CHECK(mesh.npoint == 1 && mesh.points[0] == 0.5);
-  abut_mesh_free(&mesh);
+  CHECK(mesh->nvertex == 1 && mesh->vertices[0] == 0.5);
+  abut_triangles_destroy(mesh);
   setlocale(LC_ALL, "C");
 }
 
@@ -240,11 +242,63 @@ TEST(models_of_others) {
   const char *folder = getenv("ABUT_MODELS");
   for (size_t i = 0; folder && i < sizeof known / sizeof *known; i++) {
     char path[512];
-    abut_mesh mesh;
+    abut_triangles *mesh;
     snprintf(path, sizeof path, "%s/trimesh_parser_a/%s", folder, known[i].name);
-    CHECK_STATUS(abut_mesh_load(path, &mesh), known[i].npoint ? ABUT_OK : ABUT_ERROR_FILE);
-    CHECK_NEAR((double)mesh.npoint, (double)known[i].npoint, 0);
-    CHECK_NEAR((double)mesh.nface, (double)known[i].nface, 0);
-    abut_mesh_free(&mesh);
+    CHECK_STATUS(abut_triangles_load(path, NULL, &mesh), known[i].npoint ? ABUT_OK : ABUT_ERROR_FILE);
+    if (!mesh) continue;
+    CHECK_NEAR((double)mesh->nvertex, (double)known[i].npoint, 0);
+    CHECK_NEAR((double)mesh->ntriangle, (double)known[i].nface, 0);
+    abut_triangles_destroy(mesh);
   }
+}
+
+/* ---------------------------------------------------------------------------------------- one geom of a
+ * scene
+ */
+
+static double volume(const abut_triangles *mesh) {
+  double moment[10];
+  CHECK_STATUS(abut_mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment),
+               ABUT_OK);
+  return moment[0];
+}
+
+TEST(geom_of_a_compiled_scene) {
+  abut_triangles *mesh;
+  abut_model *model;
+  REQUIRE(abut_model_load("scenes/stack5.abut", NULL, &model) == ABUT_OK);
+  abut_geom_def def;
+  for (int32_t g = 0; g < abut_model_get_sizes(model).ngeom; g++) {
+    const double *corners;
+    int64_t count;
+    REQUIRE(abut_model_geom(model, g, &def) == ABUT_OK);
+    CHECK_STATUS(abut_model_triangles(model, g, &corners, &count), ABUT_OK);
+    if (def.type != ABUT_GEOM_BOX) {
+      CHECK(def.type == ABUT_GEOM_PLANE && count == 0);
+      CHECK_STATUS(abut_triangles_load("scenes/stack5.abut", def.name, &mesh), ABUT_ERROR_ARGUMENT);
+      CHECK(mesh == NULL);
+      continue;
+    }
+    REQUIRE(abut_triangles_load("scenes/stack5.abut", def.name, &mesh) == ABUT_OK);
+    CHECK(mesh->nvertex == 8 && mesh->ntriangle == 12 && count == 12);
+    for (int64_t i = 0; i < 9 * count; i++)
+      CHECK_NEAR(mesh->vertices[3 * mesh->triangles[i / 3] + i % 3], corners[i], 0);
+    CHECK_REL(volume(mesh), 8 * def.size[0] * def.size[1] * def.size[2], 1e-12);
+    abut_triangles_destroy(mesh);
+  }
+  CHECK_STATUS(abut_model_triangles(model, -1, NULL, NULL), ABUT_ERROR_ARGUMENT);
+  abut_model_destroy(model);
+  CHECK_STATUS(abut_triangles_load("scenes/stack5.abut", NULL, &mesh), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "name one") != NULL);
+  CHECK_STATUS(abut_triangles_load("scenes/stack5.abut", "absent", &mesh), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "absent") != NULL);
+  abut_triangles_destroy(NULL);
+}
+
+TEST(geom_of_a_mesh_file) {
+  const char *text = "v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n", *path = scratch("part.obj", text, strlen(text));
+  abut_triangles *mesh;
+  CHECK_STATUS(abut_triangles_load(path, "part", &mesh), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "not a scene") != NULL);
+  remove(path);
 }

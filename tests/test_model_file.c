@@ -107,7 +107,7 @@ TEST(round_trip) {
   const int32_t nq = saved->nq, nv = saved->nv, nu = saved->nu;
 #define X(type, name, rows, columns)                                                                         \
   CHECK(memcmp(loaded->name, saved->name, sizeof(type) * (size_t)saved->rows * (size_t)(columns)) == 0);
-#include "host/model/model.def"
+#include "kernels/tree/model.def"
 #undef X
   CHECK(loaded->timestep == saved->timestep);
   CHECK(memcmp(loaded->gravity, saved->gravity, sizeof saved->gravity) == 0);

@@ -1,6 +1,7 @@
 /* test_momentum.c: what collisions conserve, and that the forces of every pair are equal and opposite. */
 #include "scene.h"
 #include "host/batch/batch.h"
+#include "kernels/method/implicit.h"
 
 /* ---------------------------------------------------------------------------------------- the collision */
 
@@ -95,7 +96,7 @@ static void check_linear_momentum(abut_options options, start_state *start, doub
 
 static void check_contact(int32_t contact, int64_t nenv) {
   abut_options o = collision_options(test_quick() ? 2 : nenv);
-  o.contact = contact;
+  o.implicit.contact = contact;
   check_linear_momentum(o, pairs_state, 1);
   check_linear_momentum(o, cloud_state, 10);
 }
@@ -105,7 +106,7 @@ TEST(collisions_conserve_linear_momentum_inverse) { check_contact(ABUT_CONTACT_I
 
 TEST(collisions_conserve_linear_momentum_vertex_friction) {
   abut_options o = collision_options(test_quick() ? 2 : 8);
-  o.friction_form = ABUT_FRICTION_VERTEX;
+  o.implicit.friction_form = ABUT_FRICTION_VERTEX;
   check_linear_momentum(o, pairs_state, 1);
 }
 
@@ -120,47 +121,51 @@ static double *work_entry(const worker *w, int32_t field) {
  * what every pair gave to its two bodies. */
 static int solve_step(worker *w, const double *qpos, const double *qvel) {
   const abut_batch *b = w->batch;
-  const abut_kernels *k = b->kernels;
+  const method_kernels *k = b->kernels;
   const step_params *p = &b->params;
   const abut_model *m = b->model;
   lane_group *g = &w->g;
   program_io io = {.capacity = b->capacity};
 #define RUN(name) k->stage[STAGE_##name](p, g, &io)
-  const double *from[] = {qpos, qvel, m->gravity, m->geom_friction, m->body_mass, &b->options.stiffness};
-  const int32_t to[] = {p->at.qpos_t, p->at.qvel, p->at.gravity, p->at.friction, p->at.mass, p->at.stiffness},
+  const double *from[] = {
+      qpos, qvel, m->gravity, m->geom_friction, m->body_mass, &b->options.implicit.stiffness};
+  const int32_t to[] = {p->work.at[WORK_qpos_t],   p->work.at[WORK_qvel], p->work.at[WORK_gravity],
+                        p->work.at[WORK_friction], p->work.at[WORK_mass], p->work.at[WORK_stiffness]},
                 n[] = {m->nq, m->nv, 3, m->ngeom, m->nbody, 1};
   for (int i = 0; i < 6; i++)
     for (int32_t j = 0; j < n[i]; j++) *work_entry(w, to[i] + j) = from[i][j];
   RUN(clear);
   g->live = 1;
-  RUN(begin), RUN(boxes), RUN(list_pairs), RUN(start), RUN(friction);
+  RUN(begin), RUN(boxes), RUN(list_pairs), RUN(start_hull), RUN(begin_hull);
   for (int it = 0, spare = 4; it < 300; it++) {
-    RUN(evaluate_open), RUN(evaluate_pairs), RUN(evaluate_close);
-    if ((g->converged & 1) || spare == 0) return 1;
+    RUN(evaluate_open), RUN(evaluate_hull), RUN(evaluate_close);
+    if ((g->set[SET_converged] & 1) || spare == 0) return 1;
     RUN(direction_open);
     if (!g->live) { /* again, with convex contact */
       g->live = 1;
       continue;
     }
-    RUN(direction_pairs), RUN(direction_close);
-    spare -= g->exhausted & 1; /* bodies lie still but for rounding: a few more rounds for planes and slip */
-    do RUN(try_open), RUN(try_pairs), RUN(try_close);
-    while (!((g->accepted | g->leaving) & 1) && *work_entry(w, p->at.step) > 1e-15);
-    if (g->accepted & 1) RUN(accept);
-    if (g->leaving & 1) RUN(boxes_trial), RUN(add_pairs), RUN(start);
+    RUN(direction_hull), RUN(direction_close);
+    spare -= g->set[SET_exhausted] &
+             1; /* bodies lie still but for rounding: a few more rounds for planes and slip */
+    do RUN(try_open), RUN(try_hull), RUN(try_close);
+    while (!((g->set[SET_accepted] | g->set[SET_leaving]) & 1) &&
+           *work_entry(w, p->work.at[WORK_step]) > 1e-15);
+    if (g->set[SET_accepted] & 1) RUN(accept), RUN(accept_hull);
+    if (g->set[SET_leaving] & 1) RUN(boxes_trial), RUN(add_pairs), RUN(start_hull);
   }
   return 0;
 }
 
 static void slot_values(const worker *w, int32_t slot, int32_t field, int n, double *out) {
-  int32_t size = w->batch->params.slot_at.size, lanes = w->batch->kernels->lanes;
+  int32_t size = w->batch->params.slot.size, lanes = w->batch->kernels->lanes;
   for (int i = 0; i < n; i++) out[i] = ((const double *)w->g.slots)[(slot * size + field + i) * lanes];
 }
 static void work_values(const worker *w, int32_t field, int n, double *out) {
   for (int i = 0; i < n; i++) out[i] = *work_entry(w, field + i);
 }
 
-/* Values of a lagged point: see fields.def, point_t. */
+/* Values of a lagged point: see implicit.def, point_t. */
 enum { LAGGED_POINT = 8 };
 
 /* The frame that friction of this step is described in: origin, axes e1, e2, u. */
@@ -171,7 +176,7 @@ typedef struct rub_frame {
 static rub_frame slot_frame(const worker *w, int32_t slot) {
   rub_frame f;
   double v[7];
-  slot_values(w, slot, w->batch->params.slot_at.plane_t, 7, v);
+  slot_values(w, slot, w->batch->params.slot.at[SLOT_plane_t], 7, v);
   const double *n = v, sign = n[2] < 0 ? -1 : 1, a = -1 / (sign + n[2]), b = n[0] * n[1] * a;
   double axes[3][3] = {{1 + sign * n[0] * n[0] * a, sign * b, -sign * n[0]},
                        {b, sign + n[1] * n[1] * a, -n[1]},
@@ -202,12 +207,12 @@ static void add_force(wrench_sum *s, const rub_frame *about, const double x[3], 
 
 /* Where a body carries a world point of the step's start. */
 static void carried(const worker *w, int32_t body, const double y[3], double out[3]) {
-  const work_layout *at = &w->batch->params.at;
+  const int32_t *at = w->batch->params.work.at;
   double r0[9], x0[3], r1[9], x1[3], local[3] = {0};
-  work_values(w, at->xmat_t + 9 * body, 9, r0);
-  work_values(w, at->xpos_t + 3 * body, 3, x0);
-  work_values(w, at->xmat + 9 * body, 9, r1);
-  work_values(w, at->xpos + 3 * body, 3, x1);
+  work_values(w, at[WORK_xmat_t] + 9 * body, 9, r0);
+  work_values(w, at[WORK_xpos_t] + 3 * body, 3, x0);
+  work_values(w, at[WORK_xmat] + 9 * body, 9, r1);
+  work_values(w, at[WORK_xpos] + 3 * body, 3, x1);
   for (int c = 0; c < 3; c++)
     for (int d = 0; d < 3; d++) local[c] += r0[3 * d + c] * (y[d] - x0[d]);
   for (int c = 0; c < 3; c++) out[c] = x1[c] + vec3_dot(r1 + 3 * c, local);
@@ -220,18 +225,20 @@ static void friction_wrenches(const worker *w, int32_t slot, wrench_sum *lagged,
   const pair_info *pair = &p->pairs[w->g.slot_pair[slot]];
   rub_frame frame = slot_frame(w, slot);
   double z[3], scale = p->body_radius[pair->side[0].body];
-  slot_values(w, slot, p->slot_at.motion, 3, z);
+  slot_values(w, slot, p->slot.at[SLOT_motion], 3, z);
   for (int j = 0, i = 0; j < 2; j++) {
     for (int m = 0; m < pair->side[j].pointnum; m++, i++) {
       double q[4], y[3], to[3], f[3], r[2];
-      slot_values(w, slot, p->slot_at.point_t + LAGGED_POINT * i, 4, q);
+      slot_values(w, slot, p->slot.at[SLOT_point_t] + LAGGED_POINT * i, 4, q);
       for (int c = 0; c < 3; c++)
         y[c] = frame.c[c] + q[0] * frame.axis[0][c] + q[1] * frame.axis[1][c] + q[2] * frame.axis[2][c];
       carried(w, pair->side[j].body, y, to);
       for (int c = 0; c < 3; c++) to[c] -= y[c];
-      r[0] = vec3_dot(frame.axis[0], to) / p->dt - z[0] + z[2] * q[1];
-      r[1] = vec3_dot(frame.axis[1], to) / p->dt - z[1] - z[2] * q[0];
-      double size = q[3] / p->dt / sqrt(r[0] * r[0] + r[1] * r[1] + p->slip * p->slip);
+      r[0] = vec3_dot(frame.axis[0], to) / p->options.timestep - z[0] + z[2] * q[1];
+      r[1] = vec3_dot(frame.axis[1], to) / p->options.timestep - z[1] - z[2] * q[0];
+      double size = q[3] / p->options.timestep /
+                    sqrt(r[0] * r[0] + r[1] * r[1] +
+                         p->options.implicit.slip_velocity * p->options.implicit.slip_velocity);
       for (int c = 0; c < 3; c++) {
         f[c] = size * (r[0] * frame.axis[0][c] + r[1] * frame.axis[1][c]);
         to[c] += y[c];
@@ -250,9 +257,9 @@ static wrench_sum total_wrench(const worker *w, int32_t slot) {
   wrench_sum sum = {0};
   for (int j = 0; j < 2; j++) {
     double f[3], phi[9], x[3];
-    slot_values(w, slot, p->slot_at.force + 3 * j, 3, f);
-    slot_values(w, slot, p->slot_at.phi + 9 * j, 9, phi);
-    work_values(w, p->at.xpos + 3 * pair->side[j].body, 3, x);
+    slot_values(w, slot, p->slot.at[SLOT_force] + 3 * j, 3, f);
+    slot_values(w, slot, p->slot.at[SLOT_phi] + 9 * j, 9, phi);
+    work_values(w, p->work.at[WORK_xpos] + 3 * pair->side[j].body, 3, x);
     add_force(&sum, &frame, x, f, p->body_radius[pair->side[j].body]);
     double own[3] = {phi[7] - phi[5], phi[2] - phi[6], phi[3] - phi[1]};
     for (int c = 0; c < 3; c++) sum.moment[c] += own[c];
@@ -263,10 +270,10 @@ static wrench_sum total_wrench(const worker *w, int32_t slot) {
 /* Torque of the spin floor, by which a pair of single points resists its plane's spin (docs/contact.md). */
 static double floor_torque(const worker *w, int32_t slot) {
   const step_params *p = &w->batch->params;
-  double z[3], r0 = p->spin_radius;
-  slot_values(w, slot, p->slot_at.motion, 3, z);
-  return slot_frame(w, slot).weight / p->dt * r0 * r0 * z[2] /
-         sqrt(r0 * r0 * z[2] * z[2] + p->slip * p->slip);
+  double z[3], r0 = 1e-4 * p->options.implicit.length; /* friction.inl: spin_radius */
+  slot_values(w, slot, p->slot.at[SLOT_motion], 3, z);
+  return slot_frame(w, slot).weight / p->options.timestep * r0 * r0 * z[2] /
+         sqrt(r0 * r0 * z[2] * z[2] + p->options.implicit.slip_velocity * p->options.implicit.slip_velocity);
 }
 
 /* Returns 1 if the pair is in contact. Moments of friction, at the lagged points, leave the floor's torque
@@ -315,8 +322,8 @@ static void check_pairs(abut_options options) {
  * below 1e-9. */
 static abut_options pair_options(int32_t contact) {
   abut_options o = collision_options(1);
-  o.contact = contact;
-  o.slip_velocity = 3e-3;
+  o.implicit.contact = contact;
+  o.implicit.slip_velocity = 3e-3;
   return o;
 }
 

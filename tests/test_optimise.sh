@@ -185,20 +185,13 @@ envs: is a text, not an integer | ['envs']='many'
 seed: is -1, must be from 0 | ['seed']=-1
 options: is an array, not an object | ['options']=[]
 options.speed: unknown key | ['options']['speed']=1
-options.dt: is 0, must be a number above 0 | ['options']['dt']=0
+options.dt: is 0, which would stand for the default; leave it out | ['options']['dt']=0
+options.dt: is a text, not a number | ['options']['dt']='0.1'
 options.contact: is 'soft', must be one of local, inverse | ['options']['contact']='soft'
-options.friction: is -1, must be a number of 0 or more | ['options']['friction']=-1
-options.max-iterations: is 0, must be from 1 to 1000000 | ['options']['max-iterations']=0
-options.reach: is -1, must be a number above 0 | ['options']['reach']=-1
-options.reach: is 0.5, must be below 0.5 | ['options']['reach']=0.5
-options.epsilon: is 101, must be at most 100 | ['options']['epsilon']=101
-options.friction: is 1e+06, must be below 1e+06 | ['options']['friction']=1e6
-options.stiffness: is -1, must be a number above 0 | ['options']['stiffness']=-1
-options.length: is -1, must be a number above 0 | ['options']['length']=-1
-options.gap0: is -1, must be a number above 0 | ['options']['gap0']=-1
-options.max-separation: is -1, must be a number above 0 | ['options']['max-separation']=-1
-options.slip: is -1, must be a number above 0 | ['options']['slip']=-1
-options.tol: is -1, must be a number above 0 | ['options']['tol']=-1
+options.method: is 'magic', must be one of implicit | ['options']['method']='magic'
+options.friction: is -1, which would stand for the default; leave it out | ['options']['friction']=-1
+options.max-iterations: is 1e+06, must be an integer | ['options']['max-iterations']=1e6
+options.weights: unknown key | ['options']['weights']='unit'
 adam: is a number, not an object | ['adam']=3
 adam.gamma: unknown key | ['adam']['gamma']=1
 adam.rate: is 0, must be a number above 0 | ['adam']['rate']=0
@@ -265,6 +258,24 @@ while IFS= read -r line; do
   case=$((case + 1))
 done <"$folder/cases"
 [ $case -gt 80 ] && pass || fail "$case bad tasks were tried"
+# what the library says of options
+while IFS='|' read -r says key value; do
+  edit bad "['options']['$key']=$value"
+  refuses "$says is out of range" "$folder/bad.json" --gltf "$folder/out/a.glb"
+done <<'CASES'
+option timestep: -1|dt|-1
+option max_iterations: 0|max-iterations|0
+option reach: -1|reach|-1
+option reach: 0.5|reach|0.5
+option epsilon: 101|epsilon|101
+option friction: 1e+06|friction|1e6
+option stiffness: -1|stiffness|-1
+option length: -1|length|-1
+option gap0: -1|gap0|-1
+option max_separation: -1|max-separation|-1
+option slip_velocity: -1|slip|-1
+option tolerance: -1|tol|-1
+CASES
 edit bad "['scene']='absent.abut'"
 refuses "$folder/absent.abut" "$folder/bad.json"
 edit bad "['key']='nowhere'"

@@ -52,7 +52,7 @@ TEST(only_a_global_barrier_sees_far) {
   REQUIRE(m);
   for (int contact = ABUT_CONTACT_LOCAL; contact <= ABUT_CONTACT_INVERSE; contact++) {
     abut_options options = inverse_options(1);
-    options.contact = contact;
+    options.implicit.contact = contact;
     abut_problem p = full_problem();
     variables[0] = variables[2];
     variables[0].start[0] = 0;

@@ -12,11 +12,15 @@ typedef struct bad_option {
 } bad_option;
 #define BAD(name, type, value, text)                                                                         \
   { "option " #name ": " text, offsetof(abut_options, name), type, value }
+#define BAD_IMPLICIT(name, type, value, text)                                                                \
+  { "option " #name ": " text, offsetof(abut_options, implicit.name), type, value }
 
 static const bad_option bad_options[] = {
     BAD(nenv, 'l', 0, "0"),
     BAD(nenv, 'l', -5, "-5"),
     BAD(nenv, 'l', 4e12, "4000000000000"),
+    BAD(method, 'i', 1, "1"),
+    BAD(method, 'i', -1, "-1"),
     BAD(device, 'i', 3, "3"),
     BAD(device, 'i', -1, "-1"),
     BAD(threads, 'i', -1, "-1"),
@@ -25,41 +29,41 @@ static const bad_option bad_options[] = {
     BAD(threads, 'i', 1 << 20, "1048576"),
     BAD(dtype, 'i', 2, "2"),
     BAD(dtype, 'i', -1, "-1"),
-    BAD(contact, 'i', 3, "3"),
-    BAD(contact, 'i', -1, "-1"),
-    BAD(weights, 'i', 2, "2"),
-    BAD(friction_form, 'i', 2, "2"),
-    BAD(solver, 'i', 2, "2"),
+    BAD_IMPLICIT(contact, 'i', 3, "3"),
+    BAD_IMPLICIT(contact, 'i', -1, "-1"),
+    BAD_IMPLICIT(weights, 'i', 2, "2"),
+    BAD_IMPLICIT(friction_form, 'i', 2, "2"),
+    BAD_IMPLICIT(solver, 'i', 2, "2"),
     BAD(max_iterations, 'i', 0, "0"),
     BAD(max_iterations, 'i', -3, "-3"),
-    BAD(pair_capacity, 'i', -1, "-1"),
+    BAD_IMPLICIT(pair_capacity, 'i', -1, "-1"),
     BAD(timestep, 'd', -0.01, "-0.01"),
     BAD(timestep, 'd', NAN, "nan"),
     BAD(timestep, 'd', INFINITY, "inf"),
-    BAD(reach, 'd', 0, "0"),
-    BAD(reach, 'd', -1e-3, "-0.001"),
-    BAD(reach, 'd', 0.5, "0.5"),
-    BAD(reach, 'd', NAN, "nan"),
-    BAD(stiffness, 'd', -1e-7, "-1e-07"),
-    BAD(stiffness, 'd', NAN, "nan"),
-    BAD(stiffness, 'd', INFINITY, "inf"),
-    BAD(length, 'd', 0, "0"),
-    BAD(length, 'd', -1, "-1"),
-    BAD(length, 'd', INFINITY, "inf"),
-    BAD(gap0, 'd', -1e-4, "-0.0001"),
-    BAD(gap0, 'd', NAN, "nan"),
-    BAD(max_separation, 'd', -1, "-1"),
-    BAD(max_separation, 'd', NAN, "nan"),
-    BAD(max_separation, 'd', INFINITY, "inf"),
+    BAD_IMPLICIT(reach, 'd', 0, "0"),
+    BAD_IMPLICIT(reach, 'd', -1e-3, "-0.001"),
+    BAD_IMPLICIT(reach, 'd', 0.5, "0.5"),
+    BAD_IMPLICIT(reach, 'd', NAN, "nan"),
+    BAD_IMPLICIT(stiffness, 'd', -1e-7, "-1e-07"),
+    BAD_IMPLICIT(stiffness, 'd', NAN, "nan"),
+    BAD_IMPLICIT(stiffness, 'd', INFINITY, "inf"),
+    BAD_IMPLICIT(length, 'd', 0, "0"),
+    BAD_IMPLICIT(length, 'd', -1, "-1"),
+    BAD_IMPLICIT(length, 'd', INFINITY, "inf"),
+    BAD_IMPLICIT(gap0, 'd', -1e-4, "-0.0001"),
+    BAD_IMPLICIT(gap0, 'd', NAN, "nan"),
+    BAD_IMPLICIT(max_separation, 'd', -1, "-1"),
+    BAD_IMPLICIT(max_separation, 'd', NAN, "nan"),
+    BAD_IMPLICIT(max_separation, 'd', INFINITY, "inf"),
     BAD(friction, 'd', NAN, "nan"),
     BAD(friction, 'd', 1e7, "1e+07"),
-    BAD(slip_velocity, 'd', 0, "0"),
-    BAD(slip_velocity, 'd', -1, "-1"),
-    BAD(slip_velocity, 'd', INFINITY, "inf"),
-    BAD(form, 'i', 2, "2"),
-    BAD(epsilon, 'd', 0, "0"),
-    BAD(epsilon, 'd', NAN, "nan"),
-    BAD(epsilon, 'd', 101, "101"),
+    BAD_IMPLICIT(slip_velocity, 'd', 0, "0"),
+    BAD_IMPLICIT(slip_velocity, 'd', -1, "-1"),
+    BAD_IMPLICIT(slip_velocity, 'd', INFINITY, "inf"),
+    BAD_IMPLICIT(form, 'i', 2, "2"),
+    BAD_IMPLICIT(epsilon, 'd', 0, "0"),
+    BAD_IMPLICIT(epsilon, 'd', NAN, "nan"),
+    BAD_IMPLICIT(epsilon, 'd', 101, "101"),
     BAD(tolerance, 'd', 0, "0"),
     BAD(tolerance, 'd', NAN, "nan"),
     BAD(tolerance, 'd', -1e-6, "-1e-06"),
@@ -103,17 +107,40 @@ TEST(options_are_resolved) {
   abut_batch *b = batch_of(&s, &o);
   REQUIRE(b);
   o = abut_batch_get_options(b);
-  CHECK(o.timestep == 0.01 && o.stiffness == 1e-7 && o.gap0 == 0.5 * o.reach && o.threads >= 1);
+  CHECK(o.timestep == 0.01 && o.implicit.stiffness == 1e-7 && o.implicit.gap0 == 0.5 * o.implicit.reach &&
+        o.threads >= 1);
   abut_batch_destroy(b);
   o = abut_default_options();
-  o.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
   o.timestep = 0.002;
   b = batch_of(&s, &o);
   REQUIRE(b);
   o = abut_batch_get_options(b);
-  CHECK(o.timestep == 0.002 && o.stiffness == 1e-8 && o.gap0 == 1e-4);
+  CHECK(o.timestep == 0.002 && o.implicit.stiffness == 1e-8 && o.implicit.gap0 == 1e-4);
   abut_batch_destroy(b);
   scene_free(&s);
+}
+
+/* Words count up from 0, and are those of the enums. */
+TEST(words_of_options) {
+  const struct {
+    const char *option, *word;
+    int32_t value;
+  } some[] = {{"method", "implicit", ABUT_METHOD_IMPLICIT},
+              {"device", "cuda", ABUT_DEVICE_CUDA},
+              {"dtype", "f32", ABUT_F32},
+              {"contact", "longrange", ABUT_CONTACT_LONGRANGE},
+              {"form", "paper", ABUT_FORM_PAPER},
+              {"weights", "normalised", ABUT_WEIGHTS_NORMALISED},
+              {"solver", "nested", ABUT_SOLVER_NESTED},
+              {"friction_form", "vertex", ABUT_FRICTION_VERTEX}};
+  for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+    const char *word = abut_option_word(some[i].option, some[i].value);
+    CHECK(word && !strcmp(word, some[i].word));
+    CHECK(!abut_option_word(some[i].option, some[i].value + 1));
+    CHECK(!abut_option_word(some[i].option, -1));
+  }
+  CHECK(!abut_option_word("reach", 0) && !abut_option_word("contact", 1 << 20) && !abut_option_word(NULL, 0));
 }
 
 TEST(null_arguments) {

@@ -20,7 +20,7 @@ static array defaults(const scene *s, const abut_options *o, int kind, int64_t r
       if (kind == GRAVITY) abut_model_gravity(s->model, v), x = v[i];
       if (kind == FRICTION) abut_model_geom(s->model, (int32_t)i, &g), x = g.friction;
       if (kind == MASS) abut_model_body(s->model, (int32_t)i, &b), x = b.mass;
-      if (kind == STIFFNESS) x = o->stiffness;
+      if (kind == STIFFNESS) x = o->implicit.stiffness;
       if (kind == GAIN) abut_model_actuator(s->model, (int32_t)i, &u), x = u.gain;
       if (kind == BIAS) abut_model_actuator(s->model, (int32_t)(i / 3), &u), x = u.bias[i % 3];
       array_set(&a, (size_t)(r * sizes[kind] + i), x);
@@ -194,7 +194,7 @@ TEST(mass_and_stiffness_in_contact) {
         mu = defaults(&s, &o, FRICTION, 3);
   size_t nbody = (size_t)s.n.nbody;
   for (size_t i = 0; i < nbody; i++) array_set(&mass, nbody + i, 3 * array_get(&mass, nbody + i));
-  array_set(&stiff, 2, 10 * o.stiffness);
+  array_set(&stiff, 2, 10 * o.implicit.stiffness);
   for (size_t i = 0; i < mu.count; i++) array_set(&mu, i, 1);
   abut_parameters p = {NULL, tensor(&mu), tensor(&mass), tensor(&stiff), NULL, NULL};
   CHECK_STATUS(abut_batch_set_parameters(b, &p), ABUT_OK);

@@ -48,9 +48,9 @@ static int stand(const abut_model *model, abut_options options, double *qpos) {
 
 static abut_options planks_local(double stiffness, double gap0) {
   abut_options o = abut_default_options();
-  o.reach = 2e-4;
-  o.stiffness = stiffness;
-  o.gap0 = gap0;
+  o.implicit.reach = 2e-4;
+  o.implicit.stiffness = stiffness;
+  o.implicit.gap0 = gap0;
   return o;
 }
 
@@ -82,11 +82,11 @@ TEST(planks_stand_with_the_inverse_barrier) {
   REQUIRE(model);
   for (int decade = -7; decade >= -12 && found == 0; decade--) {
     abut_options o = abut_default_options();
-    o.contact = ABUT_CONTACT_INVERSE;
-    o.stiffness = pow(10, decade);
-    o.gap0 = sqrt(o.stiffness);
+    o.implicit.contact = ABUT_CONTACT_INVERSE;
+    o.implicit.stiffness = pow(10, decade);
+    o.implicit.gap0 = sqrt(o.implicit.stiffness);
     o.timestep = 0.04;
-    if (stand(model, o, qpos)) found = o.stiffness;
+    if (stand(model, o, qpos)) found = o.implicit.stiffness;
   }
   printf("planks20, inverse barrier: the largest power of ten that stands is a stiffness of %g J\n", found);
   CHECK(found > 0 && found < 1e-7);
@@ -126,16 +126,16 @@ TEST(planks_press_near_the_edges) {
     plank_pose(qpos, k + 1, pose);
     q.nb = world_points(model, PLANKS - k - 1, pose, lower);
     q.contact = ABUT_CONTACT_LOCAL;
-    q.reach = o.reach;
-    q.length = o.length;
+    q.reach = o.implicit.reach;
+    q.length = o.implicit.length;
     q.a = upper;
     q.b = lower;
     r.grad_b = force;
     CHECK_STATUS(abut_query_plane(1, &q, &r, ABUT_F64), ABUT_OK);
     CHECK(r.status == ABUT_QUERY_OK && !r.out_of_reach);
     for (int i = 0; i < q.nb; i++) {
-      weight += o.stiffness * force[3 * i + 2];
-      moment += o.stiffness * force[3 * i + 2] * lower[3 * i];
+      weight += o.implicit.stiffness * force[3 * i + 2];
+      moment += o.implicit.stiffness * force[3 * i + 2] * lower[3 * i];
       edge = fmax(edge, lower[3 * i]);
     }
     CHECK_NEAR(edge, pose[0] + half_length, 1e-3);

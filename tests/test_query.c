@@ -350,15 +350,15 @@ static void check_step_energy(int32_t type, int32_t contact, int32_t weights) {
   REQUIRE(s.model);
   s.n = abut_model_get_sizes(s.model);
   abut_options o = test_options(1);
-  o.contact = contact;
-  o.weights = weights;
-  o.stiffness = contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-6;
+  o.implicit.contact = contact;
+  o.implicit.weights = weights;
+  o.implicit.stiffness = contact == ABUT_CONTACT_LOCAL ? 1e-7 : 1e-6;
   o.tolerance = 1e-8;
   abut_batch *batch = batch_of(&s, &o);
   run r;
   run_create(&r, &s, &o, 150);
   run_go(&r, batch);
-  question q = {.contact = contact, .reach = o.reach, .length = o.length};
+  question q = {.contact = contact, .reach = o.implicit.reach, .length = o.implicit.length};
   int32_t geoms[2];
   CHECK_STATUS(abut_model_pair(s.model, 0, geoms), ABUT_OK);
   q.a = geom_at_end(&s, &r, geoms[0], weights);
@@ -366,7 +366,7 @@ static void check_step_energy(int32_t type, int32_t contact, int32_t weights) {
   ask(&q);
   double energy = array_get(&r.out[OUT_ENERGY], 4 * 149 + 2);
   CHECK(run_status(&r, 0) == 0 && energy > 0);
-  CHECK_REL(energy, o.stiffness * q.result.value, 1e-9);
+  CHECK_REL(energy, o.implicit.stiffness * q.result.value, 1e-9);
   run_free(&r);
   abut_batch_destroy(batch);
   scene_free(&s);

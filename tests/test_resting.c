@@ -75,12 +75,12 @@ static void check_all_shapes(abut_options options) {
 TEST(shapes_at_rest_weigh_their_weight_local) { check_all_shapes(abut_default_options()); }
 TEST(shapes_at_rest_weigh_their_weight_inverse) {
   abut_options o = abut_default_options();
-  o.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
   check_all_shapes(o);
 }
 TEST(shapes_at_rest_weigh_their_weight_normalised) {
   abut_options o = abut_default_options();
-  o.weights = ABUT_WEIGHTS_NORMALISED;
+  o.implicit.weights = ABUT_WEIGHTS_NORMALISED;
   check_all_shapes(o);
 }
 
@@ -111,7 +111,7 @@ TEST(pile_of_two_weighs_both) {
 /* Height of a body at rest above where it would touch. */
 static double rest_gap(abut_geom_def geom, double height, int32_t weights) {
   abut_options o = abut_default_options();
-  o.weights = weights;
+  o.implicit.weights = weights;
   abut_model *model = one_body(&geom, height, 0);
   scene_run *r = model ? settle(model, o) : NULL;
   double gap = r ? scene_xpos(r, 0, r->nstep, r->size.nbody - 1)[2] - height : NAN;
@@ -123,7 +123,7 @@ static double rest_gap(abut_geom_def geom, double height, int32_t weights) {
 /* w points carry m g: w mu |P'(gap)| = m g, P' of the local barrier. */
 static void check_gap(double gap, double points) {
   abut_options o = abut_default_options();
-  double s = o.reach, slope = pow(s - gap, 3) * (5 * s - gap) / pow(gap, 6), stiffness = 1e-7;
+  double s = o.implicit.reach, slope = pow(s - gap, 3) * (5 * s - gap) / pow(gap, 6), stiffness = 1e-7;
   CHECK_REL(points * stiffness * slope, g, 1e-5);
 }
 

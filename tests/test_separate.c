@@ -35,8 +35,8 @@ static void check_starts(double noise, abut_options options) {
     for (int cube = 0; cube < CUBES; cube++) {
       double rise = scene_qpos(r, e, 0)[7 * cube + 2] - half * (2 * cube + 1);
       /* a turn by `noise` lifts a face of half width 0.1 by less than noise */
-      CHECK(rise > (cube + 1) * 0.9 * options.gap0 - 2 * (cube + 1) * noise);
-      CHECK(rise < (cube + 1) * 1.5 * options.gap0 + 4 * (cube + 1) * noise);
+      CHECK(rise > (cube + 1) * 0.9 * options.implicit.gap0 - 2 * (cube + 1) * noise);
+      CHECK(rise < (cube + 1) * 1.5 * options.implicit.gap0 + 4 * (cube + 1) * noise);
     }
   scene_run_free(r);
   abut_model_destroy(model);
@@ -44,8 +44,8 @@ static void check_starts(double noise, abut_options options) {
 
 static abut_options separate_options(int32_t contact) {
   abut_options o = abut_default_options();
-  o.contact = contact;
-  o.gap0 = contact == ABUT_CONTACT_LOCAL ? 5e-4 : 1e-4; /* what 0 stands for */
+  o.implicit.contact = contact;
+  o.implicit.gap0 = contact == ABUT_CONTACT_LOCAL ? 5e-4 : 1e-4; /* what 0 stands for */
   return o;
 }
 
@@ -69,13 +69,13 @@ TEST(limit_is_kept) {
   REQUIRE(model);
   abut_options o = separate_options(ABUT_CONTACT_LOCAL);
   o.nenv = 1;
-  o.max_separation = 1.01 * o.gap0;
+  o.implicit.max_separation = 1.01 * o.implicit.gap0;
   scene_run *r = scene_rollout(model, o, 3, q0, NULL, NULL);
   REQUIRE(r);
   CHECK(r->status[0] == 0);
-  CHECK(scene_qpos(r, 0, 0)[7 * (CUBES - 1) + 2] - q0[7 * (CUBES - 1) + 2] > 2 * o.max_separation);
+  CHECK(scene_qpos(r, 0, 0)[7 * (CUBES - 1) + 2] - q0[7 * (CUBES - 1) + 2] > 2 * o.implicit.max_separation);
   scene_run_free(r);
-  o.max_separation = 0.99 * o.gap0;
+  o.implicit.max_separation = 0.99 * o.implicit.gap0;
   r = scene_rollout(model, o, 3, q0, NULL, NULL);
   REQUIRE(r);
   CHECK(r->status[0] == ABUT_ENV_OVERLAP);
@@ -98,11 +98,11 @@ TEST(nobody_is_pushed_into_a_bystander) {
   REQUIRE(model);
   abut_options o = separate_options(ABUT_CONTACT_LOCAL);
   o.nenv = 1;
-  o.max_separation = 0.02;
+  o.implicit.max_separation = 0.02;
   scene_run *r = scene_rollout(model, o, 20, NULL, NULL, NULL);
   REQUIRE(r);
   CHECK(scene_failed(r) == 0);
-  CHECK(scene_qpos(r, 0, 0)[2] > half + 0.9 * o.gap0);
+  CHECK(scene_qpos(r, 0, 0)[2] > half + 0.9 * o.implicit.gap0);
   for (int64_t t = 0; t < 20; t++) CHECK(r->gap[t] > 0);
   scene_run_free(r);
   abut_model_destroy(model);

@@ -59,7 +59,7 @@ static void check_snapshot(const char *path, int dtype) {
   o.dtype = dtype;
   o.tolerance = dtype == ABUT_F32 ? 1e-2 : 1e-6;
   small = o;
-  small.pair_capacity = 1;
+  small.implicit.pair_capacity = 1;
   abut_batch *b = batch_of(&s, &o), *other = batch_of(&s, &small);
   abut_snapshot *snapshot = NULL;
   REQUIRE(b && other);
@@ -98,7 +98,7 @@ TEST(snapshot_of_another_batch_is_refused) {
   REQUIRE(scene_load("scenes/stack5.abut", &s) && scene_load("scenes/incline.abut", &t));
   abut_options o = test_options(2), more = test_options(3), f32 = test_options(2), inverse = test_options(2);
   f32.dtype = ABUT_F32;
-  inverse.contact = ABUT_CONTACT_INVERSE;
+  inverse.implicit.contact = ABUT_CONTACT_INVERSE;
   abut_batch *b = batch_of(&s, &o),
              *wrong[4] = {batch_of(&s, &more), batch_of(&t, &o), batch_of(&s, &f32), batch_of(&s, &inverse)};
   abut_snapshot *snapshot = NULL;

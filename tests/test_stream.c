@@ -203,7 +203,7 @@ TEST(enqueued_calls_that_meet_short_lists_lose_nothing) {
   abut_rollout_result result;
   if (!bench_open(&t, "scenes/stack5.abut", 2, 1)) return;
   abut_options o = t.o;
-  o.pair_capacity = 1;
+  o.implicit.pair_capacity = 1;
   abut_batch *b = batch_of(&t.s, &o), *start = another(&t);
   a.nstep = 2;
   for (int i = 0; i < 3; i++) CHECK_STATUS(abut_rollout(t.b, &a, NULL, NULL, NULL), ABUT_OK);
@@ -239,7 +239,7 @@ TEST(enqueued_calls_that_meet_short_long_range_lists) {
   if (!scene_load("scenes/stack5.abut", &s)) return;
   abut_options o = test_options(2);
   o.device = ABUT_DEVICE_CUDA;
-  o.contact = ABUT_CONTACT_LONGRANGE;
+  o.implicit.contact = ABUT_CONTACT_LONGRANGE;
   abut_batch *b = batch_of(&s, &o);
   REQUIRE(b);
   abut_rollout_args a = abut_default_rollout_args();
@@ -247,7 +247,7 @@ TEST(enqueued_calls_that_meet_short_long_range_lists) {
   a.nstep = 1;
   CHECK_STATUS(abut_rollout(b, &a, NULL, NULL, NULL), ABUT_OK); /* contacts have room from here on */
   b->backend->close(b);
-  b->far = 1;
+  b->room = 1;
   CHECK_STATUS(b->backend->open(b), ABUT_OK);
   a.enqueue = 1;
   int grown = 0, done = 0;
@@ -272,7 +272,7 @@ TEST(nothing_overtakes_a_call_that_did_not_run) {
   abut_rollout_result result;
   if (!bench_open(&t, "scenes/stack5.abut", 1, 1)) return;
   abut_options o = t.o;
-  o.pair_capacity = 1;
+  o.implicit.pair_capacity = 1;
   abut_rollout_args touching = abut_default_rollout_args(), free_fall = touching;
   array_create(&apart, 'd', 2, (int64_t[]){1, t.s.n.nq});
   for (int32_t i = 0; i < t.s.n.nq; i++) /* every body is a free joint */
@@ -317,7 +317,7 @@ TEST(calls_leave_the_thread_as_it_was) {
   if (!bench_open(&t, "scenes/stack5.abut", 1, 1)) return;
   abut_options o = t.o;
   o.device_id = 1;
-  o.pair_capacity = 1;
+  o.implicit.pair_capacity = 1;
   abut_batch *b = batch_of(&t.s, &o);
   REQUIRE(b);
   CHECK(caller_untouched(0));

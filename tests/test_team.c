@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-extern const abut_kernels team_kernels_f64;
+extern const method_kernels team_kernels_f64;
+extern const item_kernels team_items_f64;
 
 /* A kicked rollout and its gradient with the given kernels. */
 typedef struct outcome {
@@ -16,10 +17,10 @@ typedef struct outcome {
   array qpos0, qvel0;
 } outcome;
 
-static int simulate(const scene *s, const abut_kernels *k, int64_t nenv, int64_t nstep, int32_t contact,
+static int simulate(const scene *s, const method_kernels *k, int64_t nenv, int64_t nstep, int32_t contact,
                     outcome *out) {
   abut_options o = test_options(nenv);
-  o.contact = contact;
+  o.implicit.contact = contact;
   o.threads = 1;
   abut_batch *b = batch_of(s, &o);
   if (!b) return 0;
@@ -58,7 +59,8 @@ static void compare(const char *path, int32_t contact, int64_t nstep) {
   scene s;
   outcome one, team[2];
   if (!scene_load(path, &s)) return;
-  CHECK(simulate(&s, abut_kernels_find(ABUT_F64, "scalar"), 2, nstep, contact, &one));
+  CHECK(
+      simulate(&s, method_kernels_find(methods[0]->instances, ABUT_F64, "scalar"), 2, nstep, contact, &one));
   for (int i = 0; i < 2; i++) {
     team_use((team_plan){TEAM_FIBRES, (uint64_t)(7 + i), -1});
     CHECK(simulate(&s, &team_kernels_f64, 2, nstep, contact, &team[i]));
@@ -85,10 +87,10 @@ TEST(team_equals_one_thread_arm_mesh) { compare("scenes/arm_mesh.abut", ABUT_CON
 TEST(team_equals_one_thread_manifolds) {
   static blended_results one, team[2];
   for (int selection = ABUT_SELECT_HARD; selection <= ABUT_SELECT_SOFTSORT; selection++) {
-    CHECK(blended_run_with(abut_kernels_find(ABUT_F64, "scalar"), selection, &one) > 0);
+    CHECK(blended_run_with(item_kernels_find(ABUT_F64, "scalar"), selection, &one) > 0);
     for (int i = 0; i < 2; i++) {
       team_use((team_plan){TEAM_FIBRES, (uint64_t)(7 + i), -1});
-      CHECK(blended_run_with(&team_kernels_f64, selection, &team[i]) > 0);
+      CHECK(blended_run_with(&team_items_f64, selection, &team[i]) > 0);
       CHECK(team_syncs() > 100 && !team_parted());
     }
     CHECK(memcmp(&team[0], &team[1], sizeof one) == 0);
@@ -124,11 +126,11 @@ TEST(fibres_find_a_planted_race_in_manifolds) {
   static blended_results good, bad;
   int found = 0, tries = 12;
   team_use((team_plan){TEAM_FIBRES, 1, -1});
-  blended_run_with(&team_kernels_f64, ABUT_SELECT_HARD, &good);
+  blended_run_with(&team_items_f64, ABUT_SELECT_HARD, &good);
   int64_t syncs = team_syncs();
   for (int i = 0; i < tries; i++) {
     team_use((team_plan){TEAM_FIBRES, (uint64_t)(100 + i), syncs * (i + 1) / (tries + 1)});
-    blended_run_with(&team_kernels_f64, ABUT_SELECT_HARD, &bad);
+    blended_run_with(&team_items_f64, ABUT_SELECT_HARD, &bad);
     found += memcmp(&good, &bad, sizeof good) != 0 || team_parted();
   }
   if (found < tries / 2)
@@ -151,5 +153,5 @@ TEST(threads_run_manifolds) {
   static blended_results out;
   team_use((team_plan){TEAM_THREADS, 1, -1});
   for (int selection = ABUT_SELECT_HARD; selection <= ABUT_SELECT_SOFTSORT; selection++)
-    CHECK(blended_run_with(&team_kernels_f64, selection, &out) > 0);
+    CHECK(blended_run_with(&team_items_f64, selection, &out) > 0);
 }

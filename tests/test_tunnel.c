@@ -82,14 +82,14 @@ TEST(thrown_cubes_never_pass) { check_throws(throws()); }
 
 TEST(thrown_cubes_never_pass_with_a_short_reach) {
   abut_options o = throws();
-  o.reach = 1e-4;
+  o.implicit.reach = 1e-4;
   check_throws(o);
 }
 
 TEST(thrown_cubes_never_pass_inverse) {
   abut_options o = throws();
   o.nenv = test_quick() ? 20 : 200;
-  o.contact = ABUT_CONTACT_INVERSE;
+  o.implicit.contact = ABUT_CONTACT_INVERSE;
   check_throws(o);
 }
 
@@ -112,7 +112,7 @@ TEST(cube_beside_the_plate_is_not_slowed) {
     options.nenv = WAYS;
     options.timestep = dt;
     options.max_iterations = 3000;
-    options.reach = k ? 2e-4 : 1e-3;
+    options.implicit.reach = k ? 2e-4 : 1e-3;
     options.tolerance = 1e-12;
     scene_run *r = scene_rollout(model, options, 1, q0, v0, NULL);
     REQUIRE(r);

@@ -12,8 +12,9 @@ void __tsan_write4(const void *p);
 TEST(a_byte_counts_once_per_way_and_call) {
   double work[8] = {0}, other[2] = {0};
   abut_model m = {0};
-  step_params k = {.model = &m, .at.size = 4}; /* work[0] to work[3] */
-  lane_group g = {.work = work};
+  step_params k = {.model = &m, .work.size = 4}; /* work[0] to work[3] */
+  implicit_group own = {0};
+  lane_group g = {.work = work, .own = &own};
   program_io io = {0};
   for (int pass = 0; pass < 2; pass++) {
     memset(tally_stage, 0, sizeof tally_stage);
@@ -50,9 +51,9 @@ static tally pair_work(int which) {
       p[2] = (i & 4 ? 0.5 : -0.5) + 0.55 * sign;
       p[4] = 1;
     }
-  counted_kernels_f64.bench_plane(3, 1, block); /* its plane */
+  counted_items_f64.bench_plane(3, 1, block); /* its plane */
   tally_now = (tally){0};
-  counted_kernels_f64.bench_plane(which, 1, block);
+  counted_items_f64.bench_plane(which, 1, block);
   return tally_now;
 }
 TEST(the_pair_kernel_keeps_its_budget) {
@@ -65,7 +66,7 @@ TEST(the_pair_kernel_keeps_its_budget) {
   CHECK(warm.multiplications > t.multiplications + 500); /* the nested solve comes on top */
 }
 
-static int simulate(const scene *s, const abut_kernels *kernels, run *r) {
+static int simulate(const scene *s, const method_kernels *kernels, run *r) {
   abut_options o = test_options(2);
   o.threads = 1;
   abut_batch *b = batch_of(s, &o);
@@ -83,7 +84,7 @@ TEST(numbers_that_count_compute_the_same) {
     scene s;
     run counted, plain;
     if (!scene_load(scenes[i], &s)) return;
-    CHECK(simulate(&s, abut_kernels_find(ABUT_F64, "scalar"), &plain));
+    CHECK(simulate(&s, method_kernels_find(methods[0]->instances, ABUT_F64, "scalar"), &plain));
     memset(tally_stage, 0, sizeof tally_stage);
     CHECK(simulate(&s, &counted_kernels_f64, &counted));
     CHECK_NEAR(run_distance(&counted, &plain, OUT_QPOS), 0, 1e-9);
@@ -91,11 +92,11 @@ TEST(numbers_that_count_compute_the_same) {
     CHECK(array_same(&counted.out[OUT_QPOS], &plain.out[OUT_QPOS]));
 #endif
     /* 2 environments, 3 steps; the factorisation of H divides once per row */
-    const tally *pairs = &tally_stage[STAGE_evaluate_pairs], *solve = &tally_stage[STAGE_direction_open];
+    const tally *pairs = &tally_stage[STAGE_evaluate_hull], *solve = &tally_stage[STAGE_direction_open];
     CHECK(pairs->calls >= 6 && pairs->additions > 1000 * pairs->calls && pairs->bytes > 1000 * pairs->calls);
     CHECK(solve->calls > 0 && solve->divisions >= s.n.nv * solve->calls);
     CHECK(tally_stage[STAGE_judge].additions == 0 && tally_stage[STAGE_judge].bytes > 0);
-    CHECK(tally_stage[STAGE_reverse_pairs].calls == 0);
+    CHECK(tally_stage[STAGE_vjp_hull].calls == 0);
     run_free(&counted);
     run_free(&plain);
     scene_free(&s);

@@ -233,44 +233,62 @@ typedef struct abut_hull {
   double error;  /* largest distance from the true surface to the hull (m); 0: exact */
 } abut_hull;
 ABUT_API abut_status abut_model_hull(const abut_model *model, int32_t geom, abut_hull *hull);
+/* A geom's surface in long-range contact: corners of its triangles, *count x 3 x 3, in the body frame (m),
+ * outward. A view into the model; *count is 0 for a half-space. */
+ABUT_API abut_status abut_model_triangles(const abut_model *model, int32_t geom, const double **corners,
+                                          int64_t *count);
 
 /* ---------------------------------------------------------------------------------------- batch */
 
-enum { ABUT_CONTACT_LOCAL = 0, ABUT_CONTACT_INVERSE = 1, ABUT_CONTACT_LONGRANGE = 2 };
-enum { ABUT_FORM_WEIGHTED = 0, ABUT_FORM_PAPER = 1 }; /* long-range (docs/longrange.md) */
 enum { ABUT_F64 = 0, ABUT_F32 = 1 };
 enum { ABUT_DEVICE_AUTO = 0, ABUT_DEVICE_CPU = 1, ABUT_DEVICE_CUDA = 2 };
+/* How a step is made. implicit: the configuration at its end minimises inertia, actuation and contact
+ * energies there (docs/step.md). */
+enum { ABUT_METHOD_IMPLICIT = 0 };
+
+enum { ABUT_CONTACT_LOCAL = 0, ABUT_CONTACT_INVERSE = 1, ABUT_CONTACT_LONGRANGE = 2 };
+enum { ABUT_FORM_WEIGHTED = 0, ABUT_FORM_PAPER = 1 }; /* long-range (docs/longrange.md) */
 enum { ABUT_WEIGHTS_UNIT = 0, ABUT_WEIGHTS_NORMALISED = 1 };
 enum { ABUT_FRICTION_PLANE = 0, ABUT_FRICTION_VERTEX = 1 }; /* where lagged friction forces act */
 enum { ABUT_SOLVER_JOINT = 0, ABUT_SOLVER_NESTED = 1 };
 
+/* Options of ABUT_METHOD_IMPLICIT. */
+typedef struct abut_implicit_options {
+  int32_t contact;       /* ABUT_CONTACT_* */
+  int32_t form;          /* long-range: ABUT_FORM_* */
+  int32_t weights;       /* of a shape's points: ABUT_WEIGHTS_* */
+  int32_t friction_form; /* ABUT_FRICTION_* */
+  int32_t solver;        /* joint; nested is the reference that solves every plane to the end */
+  int32_t pair_capacity; /* contacts with a plane per environment; 0: start small, grow as needed */
+  double reach;          /* of the local barrier, in units of length */
+  double stiffness;      /* J per L0-scaled barrier; 0: 1e-7 local, else 1e-8 */
+  double length;         /* L0 (m) */
+  double gap0; /* gap given to shapes that touch at the start (m); 0: half the reach local, else 1e-4 */
+  double max_separation; /* how far a body may be moved for a contact at the start (m) */
+  double slip_velocity;  /* below it contact creeps (m/s) */
+  double epsilon;        /* long-range: width of the blend between points and triangles */
+} abut_implicit_options;
+
+/* What every method needs, then what one of them does: only the chosen method's are looked at. */
 typedef struct abut_options {
   int64_t nenv;
+  int32_t method;         /* ABUT_METHOD_* */
   int32_t device;         /* ABUT_DEVICE_*; auto: the CPU */
   int32_t device_id;      /* which of several GPUs, from 0 */
   int32_t team;           /* GPU: threads per environment, 1 or 32; 0: by nenv and contact. Changes no bit */
   void *stream;           /* GPU: a cudaStream_t that outlives the batch; NULL: one of its own (gpu.md) */
   int32_t threads;        /* CPU; 0: all cores. No more are used than have environments to work on */
   int32_t dtype;          /* of state and arithmetic: ABUT_F64 or ABUT_F32 */
-  int32_t contact;        /* ABUT_CONTACT_* */
-  int32_t weights;        /* of a shape's points */
-  int32_t friction_form;  /* ABUT_FRICTION_* */
-  int32_t solver;         /* joint; nested is the reference that solves every plane to the end */
   int32_t max_iterations; /* Newton iterations per step; a lane that needs many holds up no other */
-  int32_t pair_capacity;  /* contacts with a plane per environment; 0: start small, grow as needed */
   double timestep;        /* s; 0: the default, 0.01 */
-  double reach;           /* of the local barrier, in units of length */
-  double stiffness;       /* J per L0-scaled barrier; 0: 1e-7 local, else 1e-8 */
-  double length;          /* L0 (m) */
-  double gap0; /* gap given to shapes that touch at the start (m); 0: half the reach local, else 1e-4 */
-  double max_separation; /* how far a body may be moved for a contact at the start (m) */
-  double friction;       /* overrides every coefficient if >= 0 */
-  double slip_velocity;  /* below it contact creeps (m/s) */
-  double tolerance;      /* gradient tolerance of a step (N, N m / L0) */
-  int32_t form;          /* long-range: ABUT_FORM_* */
-  double epsilon;        /* long-range: width of the blend between points and triangles */
+  double tolerance;       /* gradient tolerance of a step (N, N m / L0) */
+  double friction;        /* overrides every coefficient if >= 0 */
+  abut_implicit_options implicit;
 } abut_options;
 ABUT_API abut_options abut_default_options(void);
+/* The word for a value of an option that is a choice: "local" for ("contact", ABUT_CONTACT_LOCAL); options
+ * have the names of their members. NULL: there is no such value; values count up from 0. */
+ABUT_API const char *abut_option_word(const char *option, int32_t value);
 
 typedef struct abut_batch abut_batch;
 
@@ -278,6 +296,8 @@ typedef struct abut_batch abut_batch;
  * nstep recorded steps. */
 ABUT_API abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
                                        int64_t *bytes_per_env, int64_t *bytes_total);
+/* Bytes of host memory that can be had without swapping; infinity where the system does not say. */
+ABUT_API double abut_memory_available(void);
 /* All environments start at qpos0 with zero velocity. The model must outlive the batch. */
 ABUT_API abut_status abut_batch_create(const abut_model *model, const abut_options *options,
                                        abut_batch **batch);

@@ -86,6 +86,12 @@ ABUT_API abut_status abut_manifold_size(const abut_manifold *manifold, abut_mani
 /* The options in force: what was 0 or -1 is filled in. */
 ABUT_API abut_status abut_manifold_settings(const abut_manifold *manifold, abut_manifold_options *options);
 
+/* Whether count poses are what the functions below take, which check them too: numbers are finite,
+ * quaternions of length 1 to 1e-3, and surfaces so close that the arithmetic does not overflow. Else
+ * ABUT_ERROR_ARGUMENT; its message counts poses from `first`: what is read in parts counts them all. */
+ABUT_API abut_status abut_manifold_check_poses(const abut_manifold *manifold, int64_t first, int64_t count,
+                                               const double *poses);
+
 /* count x contacts each; NULL: not wanted. */
 typedef struct abut_contacts {
   double *point;    /* x 3 (m) */
@@ -107,7 +113,8 @@ typedef struct abut_manifold_bars {
   double *points[2];     /* point_count x 7, likewise; 0 for a sigma that is not given */
 } abut_manifold_bars;
 /* Reverse pass: bar has the cotangents of contacts (NULL members are 0). contacts as above, or NULL. Fails
- * with ABUT_ERROR_ARGUMENT where a cotangent is not finite; what was written by then means nothing. */
+ * with ABUT_ERROR_ARGUMENT where a cotangent is not finite, or beyond the dtype; what was written by then
+ * means nothing. */
 ABUT_API abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count, const double *poses,
                                             const abut_contacts *bar, abut_manifold_bars *bars,
                                             abut_contacts *contacts);

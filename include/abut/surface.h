@@ -73,6 +73,9 @@ ABUT_API void abut_surface_destroy(abut_surface *surface);
  * gradient (count x 3), which may be NULL. Checks the surface first. */
 ABUT_API abut_status abut_surface_distance(const abut_surface *surface, int64_t count, const double *points,
                                            double *distance, double *gradient);
+/* Diagonal of a box around the surface (m): of its vertices, else of its primitives; 1 where that is 0 or
+ * not finite. For surfaces that pass abut_surface_check. */
+ABUT_API double abut_surface_diagonal(const abut_surface *surface);
 /* Replaces the contact mesh by one of about `vertices` vertices (at least 16), made of the primitives.
  * A surface that abut_surface_copy or abut_surface_fit made; unchanged on failure. Needs meshoptimizer. */
 ABUT_API abut_status abut_surface_make_mesh(abut_surface *surface, int32_t vertices);
@@ -86,6 +89,21 @@ ABUT_API abut_status abut_model_surface(const abut_model *model, int32_t geom, a
  * density (kg/m^3, positive). Fails where the surface has no contact mesh. */
 ABUT_API abut_status abut_surface_build_model(const abut_surface *surface, const char *name, double density,
                                               abut_model **model);
+
+/* ---------------------------------------------------------------------------------------- meshes */
+
+/* Reads triangles for abut_surface_fit or abut_query_longrange, without a tree, open or not as the file has
+ * them. Equal points are one. path is either
+ *   .obj or .stl (text or binary): vertices and faces of all groups, polygons as fans, in the file's unit;
+ *     geom must be NULL; or
+ *   .xml, .urdf (both through MuJoCo) or .abut: the geom of this name, in its body's frame (m). In .xml and
+ *     .urdf it is the mesh of a geom, or the mesh of this name where a geom shows it, and nothing else in
+ *     the file is looked at; in .abut the surface of any geom but a half-space. NULL: the only mesh.
+ * Fails with ABUT_ERROR_ARGUMENT where there is no such geom, or more than one mesh and no name, and with
+ * ABUT_ERROR_FILE or ABUT_ERROR_UNSUPPORTED as abut_model_load does. Destroy with abut_triangles_destroy. */
+ABUT_API abut_status abut_triangles_load(const char *path, const char *geom, abut_triangles **mesh);
+/* NULL is fine. Only for what abut_triangles_load made. */
+ABUT_API void abut_triangles_destroy(abut_triangles *mesh);
 
 /* ---------------------------------------------------------------------------------------- fitting */
 

@@ -21,6 +21,7 @@ static const regime step_lines[] = {
 static const regime dear_lines[] = {{"chains4x8", "rest", 0, 0}, {"chains4x8", "kicked", 0.05, 0}};
 static const regime reverse_lines[] = {{"stack5", "rest", 0, 0}, {"ant_box", "random", 0, 1}};
 static const regime scaling_line = {"ant_box", "random", 0, 1};
+static const regime call_line = {"ant_box", "rest", 0, 0}; /* no lane waits for its neighbours */
 
 static const char calibration[] = "calibration.fma.f32";
 
@@ -96,7 +97,7 @@ static int time_steps(fixture *in, double *seconds, abut_rollout_result *result)
 static int run_step_line(bench *in, const regime *line) {
   char name[NAME_SIZE], unconverged[NAME_SIZE + 16];
   snprintf(name, sizeof name, "step.%s.%s.%s%s", line->scene, line->name,
-           cli_choice("dtype", in->options->dtype), in->suffix);
+           cli_choice("dtype", in->options->batch.dtype), in->suffix);
   snprintf(unconverged, sizeof unconverged, "unconverged.%s", name);
   if (!bench_wanted(in, name) && !bench_wanted(in, unconverged)) return CLI_OK;
   fixture at;
@@ -143,10 +144,10 @@ static int run_reverse_line(bench *in, const regime *line) {
   int code = fixture_open(&at, in->options, line, in->envs, 1, STEPS, &in->bar);
   int64_t nv = at.job.sizes.nv;
   if (code == CLI_OK)
-    code =
-        array_create(&cotangent, "cotangents", in->options->dtype, 3, (int64_t[]){in->envs, STEPS + 1, nv});
+    code = array_create(&cotangent, "cotangents", in->options->batch.dtype, 3,
+                        (int64_t[]){in->envs, STEPS + 1, nv});
   if (code == CLI_OK)
-    code = array_create(&gradient, "gradient", in->options->dtype, 2, (int64_t[]){in->envs, nv});
+    code = array_create(&gradient, "gradient", in->options->batch.dtype, 2, (int64_t[]){in->envs, nv});
   for (int64_t i = 0; code == CLI_OK && i < cotangent.count; i++)
     array_set(&cotangent, i, i / nv % (STEPS + 1) == STEPS);
   double untimed; /* touches the record's pages */
@@ -192,6 +193,37 @@ static int run_scaling_line(bench *in) {
   return CLI_OK;
 }
 
+/* Seconds of so many calls of so many steps each. */
+static int time_calls(fixture *in, int64_t calls, int64_t steps, double *seconds) {
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = steps;
+  int code = fixture_restore(in);
+  double start = cli_now();
+  for (int64_t i = 0; code == CLI_OK && i < calls; i++)
+    if (abut_rollout(in->job.batch, &args, NULL, NULL, NULL) != ABUT_OK) code = cli_library_error();
+  *seconds = cli_now() - start;
+  if (code == CLI_OK && progress_interrupted()) code = cli_error("interrupted");
+  return code;
+}
+
+/* What a call costs beside its steps: 1,000 calls of one step over one call of 1,000. They take turns, so
+ * that what else the machine does falls on both. */
+static int run_call_line(bench *in) {
+  enum { CALLED_ENVIRONMENTS = 64, CALLS = 1000, THREADS = 2 };
+  fixture at;
+  double ratios[REPETITIONS], many, one;
+  if (!bench_wanted(in, "call_overhead.ant_box")) return CLI_OK;
+  int code = fixture_open(&at, in->options, &call_line, CALLED_ENVIRONMENTS, THREADS, 1, &in->bar);
+  for (int i = 0; code == CLI_OK && i < REPETITIONS; i++) {
+    code = time_calls(&at, CALLS, 1, &many);
+    if (code == CLI_OK) code = time_calls(&at, 1, CALLS, &one);
+    ratios[i] = many / one;
+  }
+  if (code == CLI_OK) bench_line(in, "call_overhead.ant_box", bench_median(ratios, REPETITIONS), "1");
+  fixture_close(&at);
+  return code;
+}
+
 static void run_plane_lines(bench *in) {
   static const struct {
     const char *name, *which;
@@ -203,7 +235,7 @@ static void run_plane_lines(bench *in) {
                {"plane.cold.f64", "cold", ABUT_F64}};
   for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
     if (bench_wanted(in, lines[i].name))
-      bench_line(in, lines[i].name, abut_bench_plane(lines[i].which, lines[i].dtype), "ns");
+      bench_line(in, lines[i].name, measure_plane(lines[i].which, lines[i].dtype), "ns");
 }
 
 /* Lines whose number of environments is in->envs. */
@@ -235,12 +267,13 @@ int cli_bench(const cli_options *options) {
   int code = CLI_OK;
   progress_begin(&run.bar, "bench");
   bench_wanted(&run, calibration);
-  if (options->device == ABUT_DEVICE_CUDA) {
+  if (options->batch.device == ABUT_DEVICE_CUDA) {
     code = run_gpu_lines(&run);
   } else {
     run_plane_lines(&run);
     code = run_batch_lines(&run);
     if (code == CLI_OK) code = run_scaling_line(&run);
+    if (code == CLI_OK) code = run_call_line(&run);
     if (code == CLI_OK) code = bench_longrange_lines(&run);
     if (code == CLI_OK) code = bench_manifold_lines(&run);
     if (code == CLI_OK) code = bench_books_lines(&run);

@@ -1,15 +1,13 @@
 /* bench_armadillo.c: a fitted armadillo, or what stands in for it, and where two of them stand. */
 #include "bench_armadillo.h"
-#include "host/shape/mesh_file.h"
-#include "host/surface/surface_view.h"
-#include "kernels/lane/random.h"
+#include "random.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static double uniform(int i, int what, double low, double high) {
-  return low + (high - low) * hash_uniform(7, (uint64_t)i, (uint64_t)what, 0);
+  return low + (high - low) * random_uniform(7, (uint64_t)i, (uint64_t)what, 0);
 }
 
 /* ------------------------------------------------------------------------------------------- surface */
@@ -81,15 +79,13 @@ static abut_status stand_in(abut_surface **surface) {
 }
 
 static abut_status fit_armadillo(const char *path, abut_surface **surface) {
-  abut_mesh mesh = {0};
+  abut_triangles *mesh = NULL;
   abut_fit_options options = abut_default_fit_options();
   options.primitives = ARMADILLO_PRIMITIVES;
   options.vertices = ARMADILLO_VERTICES;
-  abut_status status = abut_mesh_load(path, &mesh);
-  const abut_triangles triangles = {
-      .vertices = mesh.points, .nvertex = mesh.npoint, .triangles = mesh.faces, .ntriangle = mesh.nface};
-  if (status == ABUT_OK) status = abut_surface_fit(&triangles, &options, surface, NULL);
-  abut_mesh_free(&mesh);
+  abut_status status = abut_triangles_load(path, NULL, &mesh);
+  if (status == ABUT_OK) status = abut_surface_fit(mesh, &options, surface, NULL);
+  abut_triangles_destroy(mesh);
   return status;
 }
 
@@ -116,7 +112,7 @@ static int make_surface(progress *bar, abut_surface **surface) {
 /* ---------------------------------------------------------------------------------------------- poses */
 
 static void make_poses(const abut_surface *surface, double *poses) {
-  const double diagonal = surface_diagonal(surface);
+  const double diagonal = abut_surface_diagonal(surface);
   for (int p = 0; p < ARMADILLO_POSES; p++) {
     double *first = poses + 14 * p, *second = first + 7, square = 0;
     memset(first, 0, 14 * sizeof *first);

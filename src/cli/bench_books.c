@@ -30,11 +30,12 @@ static int stack_open(stack *out, const cli_options *options, double stiffness, 
   out->steps = llround(CHUNK / TIMESTEP);
   scene_path(options, "planks20", path);
   wanted.timestep = TIMESTEP;
-  wanted.contact = ABUT_CONTACT_LONGRANGE;
-  wanted.form = form;
-  wanted.stiffness = stiffness;
-  wanted.max_separation = 1;
-  wanted.gap0 = (form == ABUT_FORM_WEIGHTED ? 2.3 : 15) * sqrt(stiffness); /* about what they settle at */
+  wanted.implicit.contact = ABUT_CONTACT_LONGRANGE;
+  wanted.implicit.form = form;
+  wanted.implicit.stiffness = stiffness;
+  wanted.implicit.max_separation = 1;
+  wanted.implicit.gap0 =
+      (form == ABUT_FORM_WEIGHTED ? 2.3 : 15) * sqrt(stiffness); /* about what they settle at */
   int code = job_load(&out->job, path, options);
   if (code == CLI_OK) code = job_create(&out->job, &wanted, 0, 0);
   int64_t nbody = out->job.sizes.nbody, npair = out->job.sizes.npair;

@@ -1,6 +1,7 @@
 /* bench_kernels.c: lines of single kernels on a GPU, and of what its card can do at best. */
 #include "bench.h"
-#include "host/cuda/profile.h"
+#include "host/measure/measure_roof.h"
+#include "host/measure/measure_stages.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -12,11 +13,11 @@ int bench_roof_lines(bench *in) {
   const char *const kinds[4] = {"memory", "fma", "division", "root"};
   int wanted = 0;
   for (int i = 0; i < 4; i++) {
-    snprintf(names[i], NAME_SIZE, "roof.%s.%s.cuda", kinds[i], cli_choice("dtype", in->options->dtype));
+    snprintf(names[i], NAME_SIZE, "roof.%s.%s.cuda", kinds[i], cli_choice("dtype", in->options->batch.dtype));
     wanted += bench_wanted(in, names[i]);
   }
   if (!wanted) return CLI_OK;
-  if (gpu_measure(0, in->options->dtype, &roofs) != ABUT_OK) return cli_library_error();
+  if (measure_roofs(0, in->options->batch.dtype, &roofs) != ABUT_OK) return cli_library_error();
   const double values[4] = {roofs.memory, roofs.fma, roofs.division, roofs.root};
   for (int i = 0; i < 4; i++)
     if (bench_wanted(in, names[i])) bench_line(in, names[i], 1e-9 * values[i], i ? "G/s" : "GB/s");
@@ -26,14 +27,14 @@ int bench_roof_lines(bench *in) {
 /* kernel.SCENE.REGIME.DTYPE.STAGE.cuda.n<envs> */
 static void kernel_name(const bench *in, const regime *line, const char *stage, char name[NAME_SIZE]) {
   snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s%s", line->scene, line->name,
-           cli_choice("dtype", in->options->dtype), stage, in->suffix);
+           cli_choice("dtype", in->options->batch.dtype), stage, in->suffix);
 }
 
 static int any_wanted(bench *in, const regime *line) {
   char name[NAME_SIZE];
   int wanted = 0;
-  for (int s = 0; s < STAGE_COUNT; s++) {
-    kernel_name(in, line, stage_names[s], name);
+  for (int s = 0; stage_name(ABUT_METHOD_IMPLICIT, s); s++) {
+    kernel_name(in, line, stage_name(ABUT_METHOD_IMPLICIT, s), name);
     wanted |= bench_wanted(in, name);
   }
   return wanted;
@@ -52,7 +53,7 @@ static int profile_runs(fixture *at, stage_profile *mean) {
     if (code == CLI_OK) code = fixture_run(at, 0, NULL);
     batch_profile(at->job.batch, NULL);
     if (code != CLI_OK || i < 0) continue;
-    for (int s = 0; s < STAGE_COUNT; s++) {
+    for (int s = 0; s < MAX_STAGES; s++) {
       mean->seconds[s] += one.seconds[s];
       mean->idle[s] += one.idle[s];
       mean->launches[s] = one.launches[s]; /* the same in every run */
@@ -60,7 +61,7 @@ static int profile_runs(fixture *at, stage_profile *mean) {
     mean->gap += one.gap;
     runs++;
   }
-  for (int s = 0; s < STAGE_COUNT && runs > 0; s++) {
+  for (int s = 0; s < MAX_STAGES && runs > 0; s++) {
     mean->seconds[s] /= runs;
     mean->idle[s] /= runs;
   }
@@ -75,8 +76,8 @@ static int run_kernel_lines(bench *in, const regime *line) {
   if (!any_wanted(in, line)) return CLI_OK;
   int code = fixture_open(&at, in->options, line, in->envs, 1, 1, &in->bar);
   if (code == CLI_OK) code = profile_runs(&at, &p);
-  for (int s = 0; code == CLI_OK && s < STAGE_COUNT; s++) {
-    kernel_name(in, line, stage_names[s], name);
+  for (int s = 0; code == CLI_OK && stage_name(ABUT_METHOD_IMPLICIT, s); s++) {
+    kernel_name(in, line, stage_name(ABUT_METHOD_IMPLICIT, s), name);
     if (p.launches[s] == 0 || !bench_wanted(in, name)) continue;
     bench_line(in, name, 1e6 * p.seconds[s] / BENCH_STEPS, "us/step");
     snprintf(of, sizeof of, "launches.%s", name);

@@ -2,7 +2,7 @@
  * of a task, at many starts of its variables; what a loop over all pairs of triangles would take; pairs of
  * nodes that are visited. */
 #include "bench.h"
-#include "host/shape/triangles.h"
+#include "host/measure/measure_ball.h"
 #include "task.h"
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +32,9 @@ static abut_status tessellate(const abut_model *from, int32_t tessellation, abut
   abut_builder *builder;
   abut_model_sizes sizes = abut_model_get_sizes(from);
   double gravity[3];
-  ABUT_TRY(abut_builder_create(&builder));
-  abut_status status = abut_model_gravity(from, gravity);
+  abut_status status = abut_builder_create(&builder);
+  if (status != ABUT_OK) return status;
+  status = abut_model_gravity(from, gravity);
   if (status == ABUT_OK) status = abut_builder_set_gravity(builder, gravity);
   for (int32_t i = 1; status == ABUT_OK && i < sizes.nbody; i++) {
     abut_body_def body;
@@ -77,11 +78,11 @@ static int trial_open(trial *out, const cli_options *options, const char *name, 
   if (code != CLI_OK) return code;
   abut_options asked = abut_default_options();
   code = task_options(&out->task, options, &asked);
-  asked.nenv = options->device == ABUT_DEVICE_CUDA ? ENVIRONMENTS_CUDA : ENVIRONMENTS;
-  asked.device = options->device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
+  asked.nenv = options->batch.device == ABUT_DEVICE_CUDA ? ENVIRONMENTS_CUDA : ENVIRONMENTS;
+  asked.device = options->batch.device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
   asked.threads = 1;
-  asked.dtype = options->dtype;
-  asked.contact = ABUT_CONTACT_LONGRANGE;
+  asked.dtype = options->batch.dtype;
+  asked.implicit.contact = ABUT_CONTACT_LONGRANGE;
   if (code == CLI_OK) code = job_create(&out->job, &asked, out->task.problem.nstep, 0);
   cli_options start = *options;
   start.key = out->task.key;
@@ -149,24 +150,20 @@ static int measure(bench *in, const char *name, int32_t tessellation, trial_cost
 /* Two balls of so many triangles, `apart` from centre to centre. seconds: of one evaluation. */
 static int ask_balls(int32_t tessellation, double apart, double epsilon, int32_t dtype,
                      abut_longrange_result *result, double *seconds) {
-  abut_geom_def ball = abut_default_geom_def();
-  abut_shape_surface surface;
-  ball.type = ABUT_GEOM_SPHERE;
-  ball.size[0] = 0.1;
-  ball.tessellation = tessellation;
-  if (abut_shape_surface_build(&ball, NULL, &surface) != ABUT_OK) return cli_library_error();
-  double *other = malloc((size_t)surface.npoint * 3 * sizeof *other);
-  for (int64_t i = 0; other && i < 3 * surface.npoint; i++)
-    other[i] = surface.points[i] + (i % 3 == 0 ? apart : 0);
-  abut_longrange_query q = {.epsilon = epsilon, .length = 1, .form = ABUT_FORM_WEIGHTED};
-  q.a = (abut_triangles){surface.points, surface.npoint, surface.faces, surface.nface, NULL, 0};
-  q.b = (abut_triangles){other, surface.npoint, surface.faces, surface.nface, NULL, 0};
+  abut_triangles *ball;
+  if (measure_ball(0.1, tessellation, &ball) != ABUT_OK) return cli_library_error();
+  double *other = malloc((size_t)ball->nvertex * 3 * sizeof *other);
+  for (int64_t i = 0; other && i < 3 * ball->nvertex; i++)
+    other[i] = ball->vertices[i] + (i % 3 == 0 ? apart : 0);
+  abut_longrange_query q = {
+      .epsilon = epsilon, .length = 1, .form = ABUT_FORM_WEIGHTED, .a = *ball, .b = *ball};
+  q.b.vertices = other;
   double start = cli_now();
   int code = other ? CLI_OK : cli_error("out of memory");
   if (code == CLI_OK && abut_query_longrange(1, &q, result, dtype) != ABUT_OK) code = cli_library_error();
   *seconds = cli_now() - start;
   free(other);
-  abut_shape_surface_free(&surface);
+  abut_triangles_destroy(ball);
   return code;
 }
 
@@ -199,7 +196,7 @@ static const struct {
 static int run_billiards(bench *in) {
   static const char *const what[] = {"ms", "iterations", "brute.ms"};
   const double pairs = 16 * 15 / 2;
-  const int cpu = in->options->device != ABUT_DEVICE_CUDA;
+  const int cpu = in->options->batch.device != ABUT_DEVICE_CUDA;
   double brute[2] = {0, 0};
   trial_cost cost[2];
   char names[NAMES][NAME_SIZE];
@@ -211,7 +208,8 @@ static int run_billiards(bench *in) {
   if (!bench_any_wanted(in, names, NAMES) || !reads_tasks("billiards")) return CLI_OK;
   for (int i = 0; i < 2; i++) {
     int code = measure(in, "billiards", billiards[i].tessellation, &cost[i]);
-    if (code == CLI_OK && cpu) code = time_brute(billiards[i].tessellation, in->options->dtype, &brute[i]);
+    if (code == CLI_OK && cpu)
+      code = time_brute(billiards[i].tessellation, in->options->batch.dtype, &brute[i]);
     if (code != CLI_OK) return code;
     brute[i] *= pairs * cost[i].iterations; /* one evaluation an iteration: trials are not counted */
     bench_line_if_wanted(in, names[3 * i], 1e3 * cost[i].forward, "ms");
@@ -235,7 +233,7 @@ static int run_visits(bench *in) {
     abut_longrange_result result;
     double seconds;
     if (!bench_wanted(in, lines[i].name)) continue;
-    int code = ask_balls(k, 0.204, 0.5, in->options->dtype, &result, &seconds);
+    int code = ask_balls(k, 0.204, 0.5, in->options->batch.dtype, &result, &seconds);
     if (code != CLI_OK) return code;
     bench_line(in, lines[i].name, (double)result.visits / (8 * k * k), "1");
   }
@@ -261,9 +259,9 @@ static int run_meshes(bench *in, const char *task) {
 }
 
 int bench_longrange_lines(bench *in) {
-  const char *suffix = in->options->device == ABUT_DEVICE_CUDA ? ".cuda.n1024" : "";
+  const char *suffix = in->options->batch.device == ABUT_DEVICE_CUDA ? ".cuda.n1024" : "";
   snprintf(in->suffix, sizeof in->suffix, "%s", suffix);
-  int code = in->options->device == ABUT_DEVICE_CUDA ? CLI_OK : run_visits(in);
+  int code = in->options->batch.device == ABUT_DEVICE_CUDA ? CLI_OK : run_visits(in);
   if (code == CLI_OK) code = run_billiards(in);
   if (code == CLI_OK) code = run_meshes(in, "gather_bunny");
   if (code == CLI_OK) code = run_meshes(in, "franka_push");

@@ -97,7 +97,7 @@ static int run_distance_lines(bench *in, const abut_surface *s, const double *po
   for (int skip = 0; code == CLI_OK && skip < 2; skip++) {
     double ns;
     if (!bench_wanted(in, names[skip])) continue;
-    if (abut_bench_distance(s, PLACES * n, points, skip, ABUT_F32, &ns) != ABUT_OK)
+    if (measure_distance(s, PLACES * n, points, skip, ABUT_F32, &ns) != ABUT_OK)
       code = cli_library_error();
     else
       bench_line(in, names[skip], ns, "ns");
@@ -142,8 +142,7 @@ int bench_manifold_lines(bench *in) {
                              "manifold.armadillo.active",
                              "manifold.ne_speedup",
                              "manifold.nes_speedup"};
-  if (bench_wanted(in, "manifold.ee.f32"))
-    bench_line(in, "manifold.ee.f32", abut_bench_edges(ABUT_F32), "ns");
+  if (bench_wanted(in, "manifold.ee.f32")) bench_line(in, "manifold.ee.f32", measure_edges(ABUT_F32), "ns");
   if (!bench_any_wanted(in, names, (int)(sizeof names / sizeof *names))) return CLI_OK;
   armadillo_pair pair;
   int code = bench_armadillo_open(&in->bar, &pair);

@@ -1,7 +1,7 @@
 /* bench_manifold_gpu.c: lines of smooth contact manifolds on a GPU: the pieces and a whole pair of armadillos
  * by the device's clock, and what a call takes with arrays in host memory. */
 #include "bench_armadillo.h"
-#include "host/items/manifold_cuda.h"
+#include "host/measure/measure_manifold.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,9 +33,9 @@ static int time_pairs(const abut_surface *surface, const abut_manifold_options *
     const double start = cli_now();
     abut_status status = abut_manifold_contacts(m, POSES, poses, &results);
     call[i] = cli_now() - start;
-    contacts[i] = cuda_manifold_seconds(m);
+    contacts[i] = measure_manifold_cuda(m);
     if (status == ABUT_OK) status = abut_manifold_gradient(m, POSES, poses, &bar, &bars, NULL);
-    gradient[i] = cuda_manifold_seconds(m);
+    gradient[i] = measure_manifold_cuda(m);
     if (status != ABUT_OK) code = cli_library_error();
   }
   if (code == CLI_OK)
@@ -69,15 +69,15 @@ static void headline(bench *in, const char *dtype, const char *what, double valu
 static int run_pieces(bench *in, const char *dtype, const abut_surface *s, const double *poses) {
   static const char *const pieces[2] = {"vs18", "vs18_skip"};
   double ns;
-  if (cuda_bench_edges(0, in->options->dtype, &ns) != ABUT_OK) return cli_library_error();
+  if (measure_edges_cuda(0, in->options->batch.dtype, &ns) != ABUT_OK) return cli_library_error();
   headline(in, dtype, "ee", ns, "ns");
   kernel_line(in, dtype, "ee", 1e-3 * ns * EDGES_EACH * POSES);
   double *points = bench_armadillo_points(s, poses, POSES, s->vertex_count);
   if (!points) return cli_error("no memory for points");
   int code = CLI_OK;
   for (int skip = 0; code == CLI_OK && skip < 2; skip++) {
-    if (cuda_bench_distance(0, s, POSES * (int64_t)s->vertex_count, points, skip, in->options->dtype, &ns) !=
-        ABUT_OK)
+    if (measure_distance_cuda(0, s, POSES * (int64_t)s->vertex_count, points, skip, in->options->batch.dtype,
+                              &ns) != ABUT_OK)
       code = cli_library_error();
     if (code != CLI_OK) break;
     headline(in, dtype, pieces[skip], ns, "ns");
@@ -91,7 +91,7 @@ static int run_pairs(bench *in, const char *dtype, const abut_surface *s, const 
   int code = CLI_OK;
   for (int i = 0; code == CLI_OK && i < ARMADILLO_VARIANTS; i++) {
     abut_manifold_options o = bench_armadillo_options((armadillo_variant)i);
-    o.dtype = in->options->dtype;
+    o.dtype = in->options->batch.dtype;
     o.device = ABUT_DEVICE_CUDA;
     code = time_pairs(s, &o, poses, &cost[i]);
   }
@@ -111,7 +111,7 @@ int bench_manifold_gpu_lines(bench *in) {
   static const char *const kernels[] = {"ee", "vs18", "vs18_skip", "contacts", "gradient"};
   static const char *const whats[] = {"ee", "vs18", "vs18_skip", "armadillo", "armadillo_call"};
   static const char *const ratios[] = {"gradient_over_forward", "ne_speedup", "nes_speedup"};
-  const char *dtype = cli_choice("dtype", in->options->dtype);
+  const char *dtype = cli_choice("dtype", in->options->batch.dtype);
   char names[13][NAME_SIZE];
   int count = 0;
   for (int i = 0; i < 5; i++)

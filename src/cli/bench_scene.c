@@ -15,10 +15,10 @@ void scene_path(const cli_options *options, const char *scene, char path[512]) {
 
 abut_options scene_options(const cli_options *options, int64_t envs, int threads) {
   abut_options out = abut_default_options();
-  out.device = options->device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
+  out.device = options->batch.device == ABUT_DEVICE_CUDA ? ABUT_DEVICE_CUDA : ABUT_DEVICE_CPU;
   out.nenv = envs;
   out.threads = threads;
-  out.dtype = options->dtype;
+  out.dtype = options->batch.dtype;
   out.timestep = TIMESTEP;
   out.friction = FRICTION;
   return out;
@@ -62,7 +62,7 @@ static int settle(fixture *out, const abut_options *options) {
 static int make_ctrl(fixture *out, int64_t envs) {
   ctrl controls;
   const char *source = out->regime->random ? "random" : "zero";
-  int code = ctrl_open(&controls, out->job.model, source, 1, envs, BENCH_STEPS);
+  int code = ctrl_open(&controls, out->job.model, source, out->job.options.dtype, 1, envs, BENCH_STEPS);
   if (code == CLI_OK && controls.nu)
     code = array_create(&out->ctrl, "controls", out->job.options.dtype, 3,
                         (int64_t[]){controls.envs, controls.steps, controls.nu});

@@ -1,12 +1,15 @@
 /* cli.h: what every command shares: its entry point, exit codes and errors. */
 #ifndef ABUT_CLI_H
 #define ABUT_CLI_H
-#include "host/base/status.h"
+#include "abut/abut.h"
 #include "options.h"
 #include <stdint.h>
 
 /* Exit codes. */
 enum { CLI_OK = 0, CLI_CHECK_FAILED = 1, CLI_BAD_INPUT = 2 };
+
+/* Ends a noun of messages after a number: "1 environment", "2 environments". */
+#define PLURAL(n) ((n) == 1 ? "" : "s")
 
 /* Prints one sentence on standard error; returns CLI_BAD_INPUT. */
 int cli_error(const char *format, ...) __attribute__((format(printf, 1, 2)));

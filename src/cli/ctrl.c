@@ -2,6 +2,8 @@
 #include "ctrl.h"
 #include "random.h"
 #include "read_npy.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +15,7 @@ static int load_ranges(ctrl *out, const abut_model *model) {
   return CLI_OK;
 }
 
-static int load_file(ctrl *out, const char *path, int64_t nenv, int64_t nstep) {
+static int load_file(ctrl *out, const char *path, int dtype, int64_t nenv, int64_t nstep) {
   int64_t shape[3];
   int code = read_npy(path, "[N or 1, T or 1, nu]", shape, &out->file);
   if (code != CLI_OK) return code;
@@ -23,14 +25,18 @@ static int load_file(ctrl *out, const char *path, int64_t nenv, int64_t nstep) {
                      (long long)nstep, (long long)out->nu);
   out->envs = shape[0];
   out->steps = shape[1];
+  for (int64_t i = 0; dtype == ABUT_F32 && i < shape[0] * shape[1] * shape[2]; i++)
+    if (fabs(out->file[i]) > (double)FLT_MAX)
+      return cli_error("%s: number %lld is %g, beyond single precision (--dtype f32)", path, (long long)i,
+                       out->file[i]);
   return CLI_OK;
 }
 
-int ctrl_open(ctrl *out, const abut_model *model, const char *source, uint64_t seed, int64_t nenv,
+int ctrl_open(ctrl *out, const abut_model *model, const char *source, int dtype, uint64_t seed, int64_t nenv,
               int64_t nstep) {
   *out = (ctrl){.envs = 1, .steps = 1, .nu = abut_model_get_sizes(model).nu, .seed = seed};
   if (!strcmp(source, "zero")) return CLI_OK;
-  if (strcmp(source, "random")) return load_file(out, source, nenv, nstep);
+  if (strcmp(source, "random")) return load_file(out, source, dtype, nenv, nstep);
   out->random = 1;
   out->envs = nenv;
   out->steps = nstep;

@@ -13,8 +13,9 @@ typedef struct ctrl {
   double *ranges; /* nu x 2 */
 } ctrl;
 
-/* source: "zero", "random" or a .npy file whose shape must fit [nenv or 1, nstep or 1, nu]. */
-int ctrl_open(ctrl *out, const abut_model *model, const char *source, uint64_t seed, int64_t nenv,
+/* source: "zero", "random" or a .npy file whose shape must fit [nenv or 1, nstep or 1, nu], and its numbers
+ * dtype. */
+int ctrl_open(ctrl *out, const abut_model *model, const char *source, int dtype, uint64_t seed, int64_t nenv,
               int64_t nstep);
 void ctrl_close(ctrl *out);
 /* Actuator k of an environment at a step; random: uniform in ctrlrange, a function of (seed, env, step, k).

@@ -1,70 +1,12 @@
 /* fit.c: abut fit: a triangle mesh into a smooth surface of few primitives. */
+#include "abut/file.h"
 #include "abut/surface.h"
-#include "host/base/file.h"
-#include "host/import/import.h"
-#include "host/shape/mesh_file.h"
-#include "host/model/model.h"
-#include "job.h"
+#include "cli.h"
 #include "json.h"
 #include "output_file.h"
 #include "progress.h"
 #include <stdlib.h>
 #include <string.h>
-
-/* ------------------------------------------------------------------------------------------- the mesh */
-
-/* Triangles of a compiled geom, with three points of their own each; the fit joins them. */
-static int take_triangles(const abut_model *m, int32_t geom, abut_mesh *mesh) {
-  int64_t count = 0;
-  int32_t leaves = m->geom_nodenum[geom];
-  const double *corners = m->triangle + 9 * (int64_t)m->geom_triangleadr[geom];
-  if (leaves > 0) count = (leaves + 1) / 2; /* a binary tree with one triangle per leaf */
-  mesh->points = malloc(9 * (size_t)count * sizeof *mesh->points + 1);
-  mesh->faces = malloc(3 * (size_t)count * sizeof *mesh->faces + 1);
-  if (!mesh->points || !mesh->faces) return cli_error("no memory for %lld triangles", (long long)count);
-  if (count) memcpy(mesh->points, corners, 9 * (size_t)count * sizeof *corners);
-  for (int64_t i = 0; i < 3 * count; i++) mesh->faces[i] = (int32_t)i;
-  mesh->npoint = 3 * count, mesh->nface = count;
-  return CLI_OK;
-}
-
-/* The geom of this name in a compiled scene, or the only mesh. */
-static int find_geom(const abut_model *m, const cli_options *options, int32_t *geom) {
-  int32_t meshes = 0;
-  *geom = -1;
-  for (int32_t g = 0; g < m->ngeom; g++) {
-    if (options->geom && !strcmp(abut_model_name(m, 'g', g), options->geom)) *geom = g;
-    if (m->geom_type[g] != ABUT_GEOM_MESH) continue;
-    meshes++;
-    if (!options->geom) *geom = g;
-  }
-  if (options->geom && *geom < 0)
-    return cli_error("%s: has no geom '%s'", options->arguments[0], options->geom);
-  if (!options->geom && meshes != 1)
-    return cli_error("%s: has %d meshes and %d geoms: name one with --geom", options->arguments[0], meshes,
-                     m->ngeom);
-  if (m->geom_type[*geom] == ABUT_GEOM_PLANE)
-    return cli_error("%s: geom '%s' is a plane, which encloses nothing", options->arguments[0],
-                     options->geom);
-  return CLI_OK;
-}
-
-/* A mesh file, or a geom of a scene in its body's frame. */
-static int load_mesh(const cli_options *options, abut_mesh *mesh) {
-  const char *path = options->arguments[0];
-  if (abut_file_has_extension(path, ".xml") || abut_file_has_extension(path, ".urdf"))
-    return abut_import_geom(path, options->geom, mesh) == ABUT_OK ? CLI_OK : cli_library_error();
-  int scene = abut_file_has_extension(path, ".abut");
-  if (!scene && options->geom) return cli_error("--geom %s: %s is not a scene", options->geom, path);
-  if (!scene) return abut_mesh_load(path, mesh) == ABUT_OK ? CLI_OK : cli_library_error();
-  job work;
-  int32_t geom;
-  int code = job_load(&work, path, options);
-  if (code == CLI_OK) code = find_geom(work.model, options, &geom);
-  if (code == CLI_OK) code = take_triangles(work.model, geom, mesh);
-  job_close(&work);
-  return code;
-}
 
 /* ------------------------------------------------------------------------------------------- results */
 
@@ -171,7 +113,7 @@ static int save(const cli_options *options, const abut_surface *surface) {
   return good ? CLI_OK : cli_library_error();
 }
 
-static int fit(const cli_options *options, const abut_mesh *mesh) {
+static int fit(const cli_options *options, const abut_triangles *mesh) {
   abut_fit_options asked = abut_default_fit_options();
   asked.primitives = (int32_t)options->primitives;
   asked.vertices = (int32_t)options->vertices;
@@ -180,13 +122,11 @@ static int fit(const cli_options *options, const abut_mesh *mesh) {
   asked.polyhedra = options->polyhedra;
   asked.seed = options->seed;
   asked.tau = options->tau;
-  const abut_triangles triangles = {
-      .vertices = mesh->points, .nvertex = mesh->npoint, .triangles = mesh->faces, .ntriangle = mesh->nface};
   abut_surface *surface = NULL;
   abut_fit_report report;
   double start = cli_now();
   progress_release_interrupt(); /* it takes up to minutes, and nothing is open */
-  abut_status fitted = abut_surface_fit(&triangles, &asked, &surface, &report);
+  abut_status fitted = abut_surface_fit(mesh, &asked, &surface, &report);
   progress_catch_interrupt();
   if (fitted != ABUT_OK) return cli_library_error();
   double seconds = cli_now() - start;
@@ -203,11 +143,12 @@ static int fit(const cli_options *options, const abut_mesh *mesh) {
 }
 
 int cli_fit(const cli_options *options) {
-  abut_mesh mesh = {0};
+  abut_triangles *mesh = NULL;
   int code = options->out ? check_out(options->out) : CLI_OK;
   if (code == CLI_OK && options->out) code = output_file_spares("out", options->out, options->arguments[0]);
-  if (code == CLI_OK) code = load_mesh(options, &mesh);
-  if (code == CLI_OK) code = fit(options, &mesh);
-  abut_mesh_free(&mesh);
+  if (code == CLI_OK && abut_triangles_load(options->arguments[0], options->geom, &mesh) != ABUT_OK)
+    code = cli_library_error();
+  if (code == CLI_OK) code = fit(options, mesh);
+  abut_triangles_destroy(mesh);
   return code;
 }

@@ -140,7 +140,7 @@ static int load_base_values(comparison *out) {
   out->mass = calloc((size_t)sizes.nbody + 1, sizeof *out->mass);
   out->dof = calloc((size_t)sizes.nv + 1, sizeof *out->dof);
   if (!out->friction || !out->mass || !out->dof) return cli_error("out of memory");
-  pose_walk walk = {NULL, &run->job.options.length, out->dof};
+  pose_walk walk = {NULL, &run->job.options.implicit.length, out->dof};
   for_each_joint(run->job.model, visit_unit, &walk);
   int code = CLI_OK;
   for (int32_t i = 0; code == CLI_OK && i < sizes.ngeom; i++) code = friction_of(run, i, &out->friction[i]);
@@ -165,7 +165,7 @@ static double unit(const comparison *in, int input, int64_t entry) {
   case BY_MASS:
     return in->mass[entry];
   case BY_STIFFNESS:
-    return in->run->job.options.stiffness;
+    return in->run->job.options.implicit.stiffness;
   case BY_QPOS:
   case BY_QVEL:
     return in->dof[entry];
@@ -322,7 +322,7 @@ static double base_value(const comparison *in, int input, int64_t i) {
   case BY_MASS:
     return in->mass[i];
   default:
-    return in->run->job.options.stiffness;
+    return in->run->job.options.implicit.stiffness;
   }
 }
 

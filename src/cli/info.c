@@ -17,14 +17,14 @@ typedef struct advice {
 
 static advice advise(int contact, const abut_options *used, double load, double gap) {
   int local = contact == ABUT_CONTACT_LOCAL;
-  advice out = {.reach = used->reach, .stiffness = used->stiffness};
-  int half_spaces = contact == ABUT_CONTACT_INVERSE && used->contact == ABUT_CONTACT_LONGRANGE;
-  if (contact != used->contact && !half_spaces) out.stiffness = local ? 1e-7 : 1e-8;
-  out.face = resting_gap(contact, out.reach, out.stiffness, used->length, load, FACE_POINTS);
-  out.point = resting_gap(contact, out.reach, out.stiffness, used->length, load, 1);
-  double needed = resting_stiffness(contact, out.reach, used->length, load, FACE_POINTS, gap);
+  advice out = {.reach = used->implicit.reach, .stiffness = used->implicit.stiffness};
+  int half_spaces = contact == ABUT_CONTACT_INVERSE && used->implicit.contact == ABUT_CONTACT_LONGRANGE;
+  if (contact != used->implicit.contact && !half_spaces) out.stiffness = local ? 1e-7 : 1e-8;
+  out.face = resting_gap(contact, out.reach, out.stiffness, used->implicit.length, load, FACE_POINTS);
+  out.point = resting_gap(contact, out.reach, out.stiffness, used->implicit.length, load, 1);
+  double needed = resting_stiffness(contact, out.reach, used->implicit.length, load, FACE_POINTS, gap);
   if (needed < INFINITY) out.stiffness = needed;
-  if (local) out.reach = reach_of_gap(used->length, gap);
+  if (local) out.reach = reach_of_gap(used->implicit.length, gap);
   return out;
 }
 
@@ -89,22 +89,23 @@ static void print_surfaces(const job *in) {
 static void print_defaults(const job *in) {
   const abut_options *used = &in->options;
   printf("\noptions in force\n");
+  printf("  --method %s\n", cli_choice("method", used->method));
   printf("  --dt %g (the scene's timestep is %g)\n", used->timestep, abut_model_timestep(in->model));
-  printf("  --contact %s", cli_choice("contact", used->contact));
-  if (used->contact == ABUT_CONTACT_LOCAL) printf(" --reach %g", used->reach);
-  if (used->contact == ABUT_CONTACT_LONGRANGE)
-    printf(" --epsilon %g --form %s", used->epsilon, cli_choice("form", used->form));
-  printf(" --stiffness %g --length %g --weights %s\n", used->stiffness, used->length,
-         cli_choice("weights", used->weights));
-  printf("  --gap0 %g --max-separation %g\n", used->gap0, used->max_separation);
+  printf("  --contact %s", cli_choice("contact", used->implicit.contact));
+  if (used->implicit.contact == ABUT_CONTACT_LOCAL) printf(" --reach %g", used->implicit.reach);
+  if (used->implicit.contact == ABUT_CONTACT_LONGRANGE)
+    printf(" --epsilon %g --form %s", used->implicit.epsilon, cli_choice("form", used->implicit.form));
+  printf(" --stiffness %g --length %g --weights %s\n", used->implicit.stiffness, used->implicit.length,
+         cli_choice("weights", used->implicit.weights));
+  printf("  --gap0 %g --max-separation %g\n", used->implicit.gap0, used->implicit.max_separation);
   if (used->friction >= 0)
     printf("  --friction %g", used->friction);
   else
     printf("  --friction as the scene's");
-  printf(" --friction-form %s --slip %g\n", cli_choice("friction-form", used->friction_form),
-         used->slip_velocity);
+  printf(" --friction-form %s --slip %g\n", cli_choice("friction-form", used->implicit.friction_form),
+         used->implicit.slip_velocity);
   printf("  --tol %g --max-iterations %d --solver %s\n", used->tolerance, used->max_iterations,
-         cli_choice("solver", used->solver));
+         cli_choice("solver", used->implicit.solver));
   printf("  --device %s --threads %d", cli_choice("device", used->device), used->threads);
   printf(" --dtype %s\n", cli_choice("dtype", used->dtype));
   printf("bytes_per_env %lld (--envs %lld)\n", (long long)in->bytes_per_env, (long long)used->nenv);
@@ -124,7 +125,7 @@ static void print_advice(const job *in, double load, double gap) {
     if (contact == ABUT_CONTACT_LOCAL) printf(", or --reach %.3g whatever the load", found.reach);
     printf("\n");
   }
-  if (in->options.contact == ABUT_CONTACT_LONGRANGE)
+  if (in->options.implicit.contact == ABUT_CONTACT_LONGRANGE)
     printf("  longrange  on half-spaces as inverse; between meshes the gap depends on their triangles "
            "(docs/longrange.md)\n");
 }
@@ -256,24 +257,25 @@ static void json_geoms(json_writer *json, const job *in) {
 
 static void json_options(json_writer *json, const abut_options *used) {
   emit_open(json, "options", '{');
+  emit_text(json, "method", cli_choice("method", used->method));
   emit_number(json, "dt", used->timestep);
-  emit_text(json, "contact", cli_choice("contact", used->contact));
-  if (used->contact == ABUT_CONTACT_LONGRANGE) {
-    emit_number(json, "epsilon", used->epsilon);
-    emit_text(json, "form", cli_choice("form", used->form));
+  emit_text(json, "contact", cli_choice("contact", used->implicit.contact));
+  if (used->implicit.contact == ABUT_CONTACT_LONGRANGE) {
+    emit_number(json, "epsilon", used->implicit.epsilon);
+    emit_text(json, "form", cli_choice("form", used->implicit.form));
   }
-  emit_number(json, "reach", used->reach);
-  emit_number(json, "stiffness", used->stiffness);
-  emit_number(json, "length", used->length);
-  emit_text(json, "weights", cli_choice("weights", used->weights));
-  emit_number(json, "gap0", used->gap0);
-  emit_number(json, "max_separation", used->max_separation);
+  emit_number(json, "reach", used->implicit.reach);
+  emit_number(json, "stiffness", used->implicit.stiffness);
+  emit_number(json, "length", used->implicit.length);
+  emit_text(json, "weights", cli_choice("weights", used->implicit.weights));
+  emit_number(json, "gap0", used->implicit.gap0);
+  emit_number(json, "max_separation", used->implicit.max_separation);
   if (used->friction >= 0) emit_number(json, "friction", used->friction);
-  emit_text(json, "friction_form", cli_choice("friction-form", used->friction_form));
-  emit_number(json, "slip", used->slip_velocity);
+  emit_text(json, "friction_form", cli_choice("friction-form", used->implicit.friction_form));
+  emit_number(json, "slip", used->implicit.slip_velocity);
   emit_number(json, "tol", used->tolerance);
   emit_integer(json, "max_iterations", used->max_iterations);
-  emit_text(json, "solver", cli_choice("solver", used->solver));
+  emit_text(json, "solver", cli_choice("solver", used->implicit.solver));
   emit_text(json, "device", cli_choice("device", used->device));
   emit_integer(json, "threads", used->threads);
   emit_text(json, "dtype", cli_choice("dtype", used->dtype));

@@ -1,6 +1,5 @@
 /* job.c: loads a scene, checks memory, creates the batch. */
 #include "job.h"
-#include "host/base/memory.h"
 #include <math.h>
 #include <string.h>
 
@@ -37,42 +36,18 @@ int job_load(job *out, const char *path, const cli_options *options) {
   return CLI_OK;
 }
 
-/* Options whose 0 means "not given" leave the library's default. */
-static void take(double *to, double from) {
-  if (from > 0) *to = from;
-}
-
 abut_options job_options(const cli_options *options) {
-  abut_options out = abut_default_options();
+  abut_options out = options->batch;
   out.nenv = options->envs > 0 ? options->envs : 1;
-  out.device = options->device;
-  out.threads = (int32_t)options->threads;
-  out.dtype = options->dtype;
-  out.contact = options->contact;
-  out.form = options->form;
-  take(&out.epsilon, options->epsilon);
-  out.weights = options->weights;
-  out.friction_form = options->friction_form;
-  out.solver = options->solver;
-  if (options->max_iterations) out.max_iterations = (int32_t)options->max_iterations;
-  take(&out.timestep, options->dt);
-  take(&out.reach, options->reach);
-  take(&out.stiffness, options->stiffness);
-  take(&out.length, options->length);
-  take(&out.gap0, options->gap0);
-  take(&out.max_separation, options->max_separation);
-  take(&out.slip_velocity, options->slip);
-  take(&out.tolerance, options->tol);
-  if (cli_given(options, "friction")) out.friction = options->friction;
   return out;
 }
 
 int job_check(const cli_options *given, const abut_options *asked) {
   const char *const words[] = {"form", "epsilon"};
   for (int i = 0; i < 2; i++)
-    if (cli_given(given, words[i]) && asked->contact != ABUT_CONTACT_LONGRANGE)
+    if (cli_given(given, words[i]) && asked->implicit.contact != ABUT_CONTACT_LONGRANGE)
       return cli_error("--%s: needs --contact longrange, not %s", words[i],
-                       cli_choice("contact", asked->contact));
+                       cli_choice("contact", asked->implicit.contact));
   return CLI_OK;
 }
 
@@ -83,7 +58,7 @@ int job_create(job *out, const abut_options *options, int64_t nstep, double extr
   one.nenv = 1;
   if (abut_batch_memory(out->model, &one, nstep, &out->bytes_per_env, &total) != ABUT_OK)
     return cli_library_error();
-  double needed = (double)options->nenv * (double)out->bytes_per_env, available = memory_available();
+  double needed = (double)options->nenv * (double)out->bytes_per_env, available = abut_memory_available();
   if (needed < 0x1p60) {
     if (abut_batch_memory(out->model, options, nstep, &out->bytes_per_env, &total) != ABUT_OK)
       return cli_library_error();

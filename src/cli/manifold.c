@@ -1,9 +1,8 @@
 /* manifold.c: abut manifold: smooth contacts of two surfaces at many poses, of which those that are active
  * are counted, written and drawn. Poses pass through in blocks, so that their number needs no memory. */
-#include "host/items/manifold_parts.h"
+#include "abut/file.h"
+#include "abut/manifold.h"
 #include "cli.h"
-#include "host/base/file.h"
-#include "host/base/memory.h"
 #include "json.h"
 #include "output_file.h"
 #include "progress.h"
@@ -105,9 +104,9 @@ static int create_manifold(work *out) {
   abut_manifold_options asked = abut_default_manifold_options();
   asked.form = given->manifold_form;
   asked.selection = given->selection;
-  asked.dtype = given->dtype;
-  asked.threads = (int32_t)given->threads;
-  asked.device = given->device;
+  asked.dtype = given->batch.dtype;
+  asked.threads = given->batch.threads;
+  asked.device = given->batch.device;
   for (int i = 0; i < 2; i++) {
     asked.vertices[i] = (int32_t)given->surface_vertices[i];
     if (cli_given(given, "edges")) asked.edges[i] = (int32_t)given->surface_edges[i];
@@ -136,9 +135,9 @@ static int allocate(work *out) {
   if (out->block > out->poses.shape[0]) out->block = out->poses.shape[0];
   if (out->block < 1) out->block = 1;
   const int64_t most = out->block * n;
-  if ((double)most * (double)row > memory_available())
+  if ((double)most * (double)row > abut_memory_available())
     return cli_error("the %lld contacts of a pair of poses need %.1f GiB, %.1f GiB available", (long long)n,
-                     (double)most * (double)row / 0x1p30, memory_available() / 0x1p30);
+                     (double)most * (double)row / 0x1p30, abut_memory_available() / 0x1p30);
   out->pose = malloc(14 * (size_t)out->block * sizeof *out->pose);
   out->memory = malloc((size_t)(numbers * most) * sizeof *out->memory);
   out->rows.contact = malloc((size_t)most * sizeof *out->rows.contact);
@@ -213,7 +212,7 @@ static int run_block(work *in, int64_t first, int64_t poses) {
   const int64_t shown = in->given->pose - first;
   int code = npy_read(&in->poses, poses, in->pose);
   if (code != CLI_OK) return code;
-  if (manifold_check_poses(in->manifold, first, poses, in->pose) != ABUT_OK)
+  if (abut_manifold_check_poses(in->manifold, first, poses, in->pose) != ABUT_OK)
     return cli_error("%s: %s", in->given->poses, abut_error_message());
   abut_status status =
       in->given->derivatives
@@ -319,7 +318,7 @@ static int check_outputs(const cli_options *options) {
     return cli_error("--out %s: the name must end in .h5 or .hdf5", options->out);
   if (options->gltf && !abut_file_has_extension(options->gltf, ".glb"))
     return cli_error("--gltf %s: the name must end in .glb", options->gltf);
-  if (options->derivatives && options->device == ABUT_DEVICE_CUDA)
+  if (options->derivatives && options->batch.device == ABUT_DEVICE_CUDA)
     return cli_error("--derivatives: not on a GPU, --device is cuda");
   if (options->derivatives && !options->out) return cli_error("--derivatives: needs --out FILE.h5");
   if (!options->gltf && cli_given(options, "pose")) return cli_error("--pose: needs --gltf FILE.glb");

@@ -192,7 +192,8 @@ static int write_animation(const optimise_run *in) {
     for (size_t i = 0; i < 4 * nbody; i++) motion.xquat[4 * to + i] = (float)h->xquat[4 * from + i];
   }
   if (code == CLI_OK)
-    code = gltf_write(in->gltf.partial, in->gltf.path, h->job->model, h->job->options.contact, &motion);
+    code =
+        gltf_write(in->gltf.partial, in->gltf.path, h->job->model, h->job->options.implicit.contact, &motion);
   free(motion.xpos);
   free(motion.xquat);
   return code;

@@ -7,70 +7,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum option_kind {
-  FLAG,
-  INTEGER,
-  COUNTS,
-  UNSIGNED,
-  POSITIVE,
-  UP_TO,
-  NONNEGATIVE,
-  CHOICE,
-  TEXT
-} option_kind;
-
-typedef struct option_spec {
-  const char *name;
-  option_kind kind;
-  unsigned commands;
-  size_t offset;      /* in cli_options */
-  double min, max;    /* INTEGER: both included; UP_TO: above 0, max included; else max excluded, 0: none */
-  const char *value;  /* its name in the help; CHOICE: the words, separated by | */
-  const char *preset; /* value where it is not given; NULL: 0 */
-  const char *note;   /* the default in words; NULL: preset */
-  const char *help;
-} option_spec;
-
 enum {
   SCENE_COMMANDS = COMMAND_INFO | COMMAND_CONVERT | COMMAND_ROLLOUT | COMMAND_GRADIENT | COMMAND_OPTIMISE,
   STEP_COMMANDS = COMMAND_INFO | COMMAND_ROLLOUT | COMMAND_GRADIENT | COMMAND_OPTIMISE,
   RUN_COMMANDS = COMMAND_ROLLOUT | COMMAND_GRADIENT,
+  STEP_OR_TASK = STEP_COMMANDS | IN_TASKS,
 };
 
 #define AT(field) offsetof(cli_options, field)
+#define IMPLICIT(field) AT(batch.implicit.field)
 static const option_spec table[] = {
     {"envs", INTEGER, STEP_COMMANDS, AT(envs), 1, 1e12, "N", "1", NULL, "environments"},
     {"steps", INTEGER, RUN_COMMANDS, AT(steps), 1, 1e12, "T", "100", NULL, "steps"},
-    {"dt", POSITIVE, STEP_COMMANDS, AT(dt), 0, 0, "S", NULL, "0.01", "step length (s)"},
-    {"contact", CHOICE, STEP_COMMANDS, AT(contact), 0, 0, "local|inverse|longrange", "local", NULL,
-     "contact model"},
-    {"epsilon", UP_TO, STEP_COMMANDS, AT(epsilon), 0, 100, "E", NULL, "0.5",
+    {"method", WORD, STEP_OR_TASK, AT(batch.method), 0, 0, NULL, NULL, NULL, "how a step is made"},
+    {"dt", NUMBER_SET, STEP_OR_TASK, AT(batch.timestep), 0, 0, "S", NULL, NULL, "step length (s)"},
+    {"contact", WORD, STEP_OR_TASK, IMPLICIT(contact), 0, 0, NULL, NULL, NULL, "contact model"},
+    {"epsilon", NUMBER, STEP_OR_TASK, IMPLICIT(epsilon), 0, 0, "E", NULL, NULL,
      "longrange: width of the blend between points and triangles"},
-    {"form", CHOICE, STEP_COMMANDS, AT(form), 0, 0, "weighted|paper", "weighted", NULL,
-     "longrange: form of the potential"},
+    {"form", WORD, STEP_OR_TASK, IMPLICIT(form), 0, 0, NULL, NULL, NULL, "longrange: form of the potential"},
     {"tessellation", INTEGER, SCENE_COMMANDS, AT(tessellation), 1, 100, "K", NULL, "4 round, 1 box",
      "longrange: parts into which edges of primitives are cut"},
-    {"reach", POSITIVE, STEP_COMMANDS, AT(reach), 0, 0.5, "s", NULL, "1e-3",
+    {"reach", NUMBER, STEP_OR_TASK, IMPLICIT(reach), 0, 0, "s", NULL, NULL,
      "reach of the local barrier, in units of the length scale"},
-    {"stiffness", POSITIVE, STEP_COMMANDS, AT(stiffness), 0, 0, "MU", NULL, "1e-7 local, else 1e-8",
+    {"stiffness", NUMBER_SET, STEP_OR_TASK, IMPLICIT(stiffness), 0, 0, "MU", NULL, "1e-7 local, else 1e-8",
      "weight of the barrier (J)"},
-    {"length", POSITIVE, STEP_COMMANDS, AT(length), 0, 0, "L0", NULL, "1", "length scale (m)"},
-    {"gap0", POSITIVE, STEP_COMMANDS, AT(gap0), 0, 0, "G", NULL, "half the reach local, else 1e-4",
+    {"length", NUMBER, STEP_OR_TASK, IMPLICIT(length), 0, 0, "L0", NULL, NULL, "length scale (m)"},
+    {"gap0", NUMBER_SET, STEP_OR_TASK, IMPLICIT(gap0), 0, 0, "G", NULL, "half the reach local, else 1e-4",
      "gap given to shapes that touch at the start (m)"},
-    {"max-separation", POSITIVE, STEP_COMMANDS, AT(max_separation), 0, 0, "D", NULL, "5e-3",
+    {"max-separation", NUMBER, STEP_OR_TASK, IMPLICIT(max_separation), 0, 0, "D", NULL, NULL,
      "refuse to start if a body must move further than this for that gap (m)"},
-    {"friction", NONNEGATIVE, STEP_COMMANDS, AT(friction), 0, 0, "F", NULL, "the scene's",
+    {"friction", NUMBER_OVERRIDE, STEP_OR_TASK, AT(batch.friction), 0, 0, "F", NULL, "the scene's",
      "overrides every friction coefficient"},
-    {"friction-form", CHOICE, STEP_COMMANDS, AT(friction_form), 0, 0, "plane|vertex", "plane", NULL,
+    {"friction-form", WORD, STEP_COMMANDS, IMPLICIT(friction_form), 0, 0, NULL, NULL, NULL,
      "where lagged friction forces act"},
-    {"slip", POSITIVE, STEP_COMMANDS, AT(slip), 0, 0, "E", NULL, "1e-4",
+    {"slip", NUMBER, STEP_OR_TASK, IMPLICIT(slip_velocity), 0, 0, "E", NULL, NULL,
      "contact creeps below this speed (m/s)"},
-    {"weights", CHOICE, STEP_COMMANDS, AT(weights), 0, 0, "unit|normalised", "unit", NULL,
+    {"weights", WORD, STEP_COMMANDS, IMPLICIT(weights), 0, 0, NULL, NULL, NULL,
      "weights of a shape's points: 1 each, or 8 in all"},
-    {"tol", POSITIVE, STEP_COMMANDS, AT(tol), 0, 0, "TOL", NULL, "1e-6", "gradient tolerance of a step (N)"},
-    {"max-iterations", INTEGER, STEP_COMMANDS, AT(max_iterations), 1, 1e6, "K", NULL, "1000",
+    {"tol", NUMBER, STEP_OR_TASK, AT(batch.tolerance), 0, 0, "TOL", NULL, NULL,
+     "gradient tolerance of a step (N)"},
+    {"max-iterations", WHOLE, STEP_OR_TASK, AT(batch.max_iterations), 0, 0, "K", NULL, NULL,
      "Newton iterations a step may take"},
-    {"solver", CHOICE, STEP_COMMANDS, AT(solver), 0, 0, "joint|nested", "joint", NULL,
+    {"solver", WORD, STEP_COMMANDS, IMPLICIT(solver), 0, 0, NULL, NULL, NULL,
      "planes as unknowns of the step, or solved to the end inside it (reference)"},
     {"ctrl", TEXT, RUN_COMMANDS, AT(ctrl), 0, 0, "zero|random|FILE.npy", "zero", NULL,
      "controls: a file holds [N or 1, T or 1, nu]; random is uniform in ctrlrange"},
@@ -80,12 +58,12 @@ static const option_spec table[] = {
      "of random controls, perturbations, starts, samples"},
     {"perturb", NONNEGATIVE, RUN_COMMANDS, AT(perturb), 0, 0, "SIGMA", "0", NULL,
      "standard deviation of noise on the initial qvel and qpos"},
-    {"device", CHOICE, STEP_COMMANDS | COMMAND_MANIFOLD | COMMAND_BENCH, AT(device), 0, 0, "auto|cpu|cuda",
-     "auto", NULL, "where it runs"},
-    {"threads", INTEGER, STEP_COMMANDS | COMMAND_MANIFOLD, AT(threads), 0, 4096, "K", "0", "all cores",
+    {"device", WORD, STEP_COMMANDS | COMMAND_MANIFOLD | COMMAND_BENCH, AT(batch.device), 0, 0, NULL, NULL,
+     NULL, "where it runs"},
+    {"threads", WHOLE, STEP_COMMANDS | COMMAND_MANIFOLD, AT(batch.threads), 0, 0, "K", NULL, "all cores",
      "threads of the CPU"},
-    {"dtype", CHOICE, STEP_COMMANDS | COMMAND_QUERY | COMMAND_MANIFOLD | COMMAND_BENCH, AT(dtype), 0, 0,
-     "f64|f32", "f64", NULL, "arithmetic"},
+    {"dtype", WORD, STEP_COMMANDS | COMMAND_QUERY | COMMAND_MANIFOLD | COMMAND_BENCH, AT(batch.dtype), 0, 0,
+     NULL, NULL, NULL, "arithmetic"},
     {"out", TEXT, COMMAND_ROLLOUT, AT(out), 0, 0, "FILE.h5", NULL, "none",
      "trajectories of every environment"},
     {"out", TEXT, COMMAND_OPTIMISE, AT(out), 0, 0, "FILE.h5", NULL, "none",
@@ -179,16 +157,45 @@ enum { COMMAND_COUNT = sizeof commands / sizeof *commands };
 
 static void *slot(cli_options *options, const option_spec *spec) { return (char *)options + spec->offset; }
 
+const option_spec *cli_option(int i) { return i < OPTION_COUNT ? &table[i] : NULL; }
+
+int cli_says_nothing(const option_spec *spec, double value) {
+  return (spec->kind == NUMBER_SET && value == 0) || (spec->kind == NUMBER_OVERRIDE && value < 0);
+}
+
+/* ------------------------------------------------------------------------------------------- words */
+
+/* The library's word for a value; it has no dashes in names. */
+static const char *library_word(const char *option, int32_t value) {
+  char name[32];
+  snprintf(name, sizeof name, "%s", option);
+  for (char *at = name; *at; at++)
+    if (*at == '-') *at = '_';
+  return abut_option_word(name, value);
+}
+
+void cli_words(const option_spec *spec, const char *words[MOST_WORDS]) {
+  int count = 0;
+  while (count + 1 < MOST_WORDS && (words[count] = library_word(spec->name, count)) != NULL) count++;
+  words[count] = NULL;
+}
+
 const char *cli_choice(const char *option, int index) {
-  static char word[32];
-  for (int i = 0; i < OPTION_COUNT; i++) {
-    if (strcmp(table[i].name, option)) continue;
-    const char *at = table[i].value;
-    while (index-- > 0) at = strchr(at, '|') + 1;
-    snprintf(word, sizeof word, "%.*s", (int)strcspn(at, "|"), at);
-    return word;
+  const char *word = library_word(option, index);
+  return word ? word : "";
+}
+
+/* What stands for the value in the help. */
+static const char *value_text(const option_spec *spec, char *text, size_t size) {
+  const char *words[MOST_WORDS];
+  if (spec->kind != WORD) return spec->value ? spec->value : "";
+  cli_words(spec, words);
+  text[0] = 0;
+  for (int i = 0; words[i]; i++) {
+    size_t used = strlen(text);
+    snprintf(text + used, size - used, "%s%s", i ? "|" : "", words[i]);
   }
-  return "";
+  return text;
 }
 
 int cli_given(const cli_options *options, const char *name) {
@@ -248,10 +255,7 @@ static int parse_real(const option_spec *spec, const char *text, double *value) 
   char *end;
   double parsed = strtod(text, &end);
   int inside = spec->kind == NONNEGATIVE ? parsed >= 0 : parsed > 0;
-  if (spec->kind == UP_TO && (end == text || *end || !inside || !(parsed <= spec->max)))
-    return cli_error("--%s %s: must be a number above 0 and at most %g", spec->name, text, spec->max);
-  if (end == text || *end || !isfinite(parsed) || !inside ||
-      (spec->kind != UP_TO && spec->max > 0 && parsed >= spec->max)) {
+  if (end == text || *end || !isfinite(parsed) || !inside || (spec->max > 0 && parsed >= spec->max)) {
     const char *low = spec->kind == POSITIVE ? "above 0" : "of 0 or more";
     if (spec->max > 0)
       return cli_error("--%s %s: must be a number %s and below %g", spec->name, text, low, spec->max);
@@ -259,6 +263,39 @@ static int parse_real(const option_spec *spec, const char *text, double *value) 
   }
   *value = parsed;
   return CLI_OK;
+}
+
+/* The library says which numbers it takes. */
+static int parse_number(const option_spec *spec, const char *text, double *value) {
+  char *end;
+  double parsed = strtod(text, &end);
+  if (end == text || *end) return cli_error("--%s %s: must be a number", spec->name, text);
+  if (cli_says_nothing(spec, parsed))
+    return cli_error("--%s %s: would stand for the default; leave it out", spec->name, text);
+  *value = parsed;
+  return CLI_OK;
+}
+
+static int parse_whole(const option_spec *spec, const char *text, int32_t *value) {
+  char *end;
+  errno = 0;
+  long long parsed = strtoll(text, &end, 10);
+  if (end == text || *end || errno || parsed < INT32_MIN || parsed > INT32_MAX)
+    return cli_error("--%s %s: must be an integer of 32 bits", spec->name, text);
+  *value = (int32_t)parsed;
+  return CLI_OK;
+}
+
+static int parse_word(const option_spec *spec, const char *text, int32_t *value) {
+  const char *words[MOST_WORDS];
+  char list[96];
+  cli_words(spec, words);
+  for (int32_t i = 0; words[i]; i++)
+    if (!strcmp(text, words[i])) {
+      *value = i;
+      return CLI_OK;
+    }
+  return cli_error("--%s %s: must be one of %s", spec->name, text, value_text(spec, list, sizeof list));
 }
 
 static int parse_choice(const option_spec *spec, const char *text, int *value) {
@@ -293,25 +330,53 @@ static int parse_value(const option_spec *spec, const char *text, cli_options *o
   case UNSIGNED:
     return parse_unsigned(spec, text, at);
   case POSITIVE:
-  case UP_TO:
   case NONNEGATIVE:
     return parse_real(spec, text, at);
   case CHOICE:
     return parse_choice(spec, text, at);
   case TEXT:
     return parse_text(spec, text, at);
+  case NUMBER:
+  case NUMBER_SET:
+  case NUMBER_OVERRIDE:
+    return parse_number(spec, text, at);
+  case WHOLE:
+    return parse_whole(spec, text, at);
+  case WORD:
+    return parse_word(spec, text, at);
   }
   return CLI_OK;
 }
 
+static void set_presets(cli_options *options) {
+  memset(options, 0, sizeof *options);
+  options->batch = abut_default_options();
+  for (int i = 0; i < OPTION_COUNT; i++)
+    if (table[i].preset) parse_value(&table[i], table[i].preset, options);
+}
+
 /* --------------------------------------------------------------------------------------------- help */
 
+/* The value where an option is not given. */
+static const char *default_text(const option_spec *spec, char *text, size_t size) {
+  cli_options none;
+  set_presets(&none);
+  const void *at = slot(&none, spec);
+  if (spec->note || spec->kind < NUMBER) return spec->note ? spec->note : spec->preset;
+  if (spec->kind == WORD) return library_word(spec->name, *(const int32_t *)at);
+  if (spec->kind == WHOLE)
+    snprintf(text, size, "%d", *(const int32_t *)at);
+  else
+    snprintf(text, size, "%g", *(const double *)at);
+  return text;
+}
+
 static void print_option(const option_spec *spec) {
-  char left[64];
-  snprintf(left, sizeof left, "--%s %s", spec->name, spec->value ? spec->value : "");
-  const char *preset = spec->note ? spec->note : spec->preset;
+  char left[96], value[64], preset[32];
+  snprintf(left, sizeof left, "--%s %s", spec->name, value_text(spec, value, sizeof value));
+  const char *not_given = default_text(spec, preset, sizeof preset);
   printf("  %-30s %s", left, spec->help);
-  if (spec->kind != FLAG && preset) printf(" [%s]", preset);
+  if (spec->kind != FLAG && not_given) printf(" [%s]", not_given);
   printf("\n");
 }
 
@@ -368,17 +433,13 @@ static int parse_option(const command_spec *command, int argc, char **argv, int 
   const char *value = equals ? equals + 1 : NULL;
   if (spec->kind == FLAG && value) return cli_error("--%s: takes no value", spec->name);
   if (spec->kind != FLAG && !value) {
-    if (*at + 1 >= argc) return cli_error("--%s: needs a value, %s", spec->name, spec->value);
+    char text[64];
+    if (*at + 1 >= argc)
+      return cli_error("--%s: needs a value, %s", spec->name, value_text(spec, text, sizeof text));
     value = argv[++*at];
   }
   options->given |= UINT64_C(1) << index;
   return parse_value(spec, value, options);
-}
-
-static void set_presets(cli_options *options) {
-  memset(options, 0, sizeof *options);
-  for (int i = 0; i < OPTION_COUNT; i++)
-    if (table[i].preset) parse_value(&table[i], table[i].preset, options);
 }
 
 static int parse_arguments(const command_spec *command, int argc, char **argv, cli_options *options) {

@@ -1,7 +1,7 @@
 /* output_file.c: the library's output files, with the program's messages. */
 #include "output_file.h"
 #include "cli.h"
-#include "host/base/file.h"
+#include "abut/file.h"
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,7 @@ int cli_query(const cli_options *options) {
 }
 
 #else
-#include "host/base/file.h"
+#include "abut/file.h"
 #include "json_node.h"
 #include "query_json.h"
 #include <errno.h>
@@ -66,7 +66,8 @@ int cli_query(const cli_options *options) {
     code = read_input(&text, &size);
   else if (abut_file_read(path, &text, &size) != ABUT_OK)
     code = cli_library_error();
-  if (code == CLI_OK) code = query_text(kind, path ? path : "standard input", text, size, options->dtype);
+  if (code == CLI_OK)
+    code = query_text(kind, path ? path : "standard input", text, size, options->batch.dtype);
   free(text);
   return code;
 }

@@ -1,7 +1,7 @@
 /* read_npy.c: the .npy format, versions 1 to 3: magic, header length, a Python dict as text, raw data. */
 #include "read_npy.h"
 #include "cli.h"
-#include "host/base/file.h"
+#include "abut/file.h"
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

@@ -88,7 +88,7 @@ static void print_heading(const job *in, const trajectory *run, const char *scen
          in->sizes.nu, in->sizes.ngeom, in->sizes.npair);
   printf("%lld environment%s, %lld step%s of %g s, %s, %s barrier, %s\n", (long long)used->nenv,
          PLURAL(used->nenv), (long long)run->steps, PLURAL(run->steps), used->timestep,
-         used->device == ABUT_DEVICE_CUDA ? "CUDA" : "CPU", cli_choice("contact", used->contact),
+         used->device == ABUT_DEVICE_CUDA ? "CUDA" : "CPU", cli_choice("contact", used->implicit.contact),
          used->dtype == ABUT_F64 ? "f64" : "f32");
   fflush(stdout);
 }
@@ -149,7 +149,7 @@ static int open_outputs(recorder *out, const trajectory *plan, const cli_options
 /* Gives the outputs their names if all went well, else removes them. */
 static int close_outputs(recorder *out, const trajectory *run, int code) {
   if (code == CLI_OK && out->motion.xpos)
-    code = gltf_write(out->gltf.partial, out->gltf.path, run->job->model, run->job->options.contact,
+    code = gltf_write(out->gltf.partial, out->gltf.path, run->job->model, run->job->options.implicit.contact,
                       &out->motion);
   int closed = hdf5_close(out->hdf5, code == CLI_OK);
   if (code == CLI_OK) code = closed;
@@ -188,7 +188,8 @@ int cli_rollout(const cli_options *options) {
   int code = check_options(options);
   if (code == CLI_OK) code = job_load(&work, options->arguments[0], options);
   if (code == CLI_OK)
-    code = ctrl_open(&controls, work.model, options->ctrl, options->seed, options->envs, options->steps);
+    code = ctrl_open(&controls, work.model, options->ctrl, options->batch.dtype, options->seed, options->envs,
+                     options->steps);
   trajectory plan = {.job = &work,
                      .steps = options->steps,
                      .fill_ctrl = fill_ctrl,

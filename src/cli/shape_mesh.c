@@ -2,7 +2,6 @@
  * under long-range contact all but half-spaces by the triangles of their surface. Contacts by pins. */
 #include "shape_mesh.h"
 #include "cli.h"
-#include "host/model/model.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,10 +88,10 @@ int shape_mesh_triangles(const double *points, const int32_t *triangles, int64_t
   return code;
 }
 
-/* The leaves of the geom's tree. */
 static int make_surface(const abut_model *model, int32_t geom, shape_mesh *out) {
-  int64_t count = (model->geom_nodenum[geom] + 1) / 2;
-  const double *from = model->triangle + 9 * (size_t)model->geom_triangleadr[geom];
+  const double *from;
+  int64_t count;
+  if (abut_model_triangles(model, geom, &from, &count) != ABUT_OK) return cli_library_error();
   int code = allocate(out, 3 * count, 3 * count);
   for (int64_t i = 0; code == CLI_OK && i < count; i++, from += 9)
     set_triangle(out, i, (const double *const[]){from, from + 3, from + 6});

@@ -25,7 +25,7 @@ void task_close(task *out) { (void)out; }
 #else
 #include "json_node.h"
 #include "task_variable.h"
-#include "host/base/file.h"
+#include "abut/file.h"
 #include <stdlib.h>
 
 enum { MOST_STEPS = 1000000, MOST_COUNT = 1000000 };
@@ -140,56 +140,51 @@ int task_read(task *out, const char *path) {
 
 /* ------------------------------------------------------------------------------------------- options */
 
-/* Keys are the names of the command line's options. */
-static const struct {
-  const char *key;
-  number_kind kind;
-  size_t offset; /* in abut_options */
-  double most;   /* 0: no bound but that of all numbers */
-  int excluded;  /* whether the bound itself is too large */
-} numbers[] = {{"dt", NUMBER_POSITIVE, offsetof(abut_options, timestep), 0, 0},
-               {"reach", NUMBER_POSITIVE, offsetof(abut_options, reach), 0.5, 1},
-               {"stiffness", NUMBER_POSITIVE, offsetof(abut_options, stiffness), 0, 0},
-               {"length", NUMBER_POSITIVE, offsetof(abut_options, length), 0, 0},
-               {"gap0", NUMBER_POSITIVE, offsetof(abut_options, gap0), 0, 0},
-               {"max-separation", NUMBER_POSITIVE, offsetof(abut_options, max_separation), 0, 0},
-               {"friction", NUMBER_NONNEGATIVE, offsetof(abut_options, friction), 1e6, 1},
-               {"slip", NUMBER_POSITIVE, offsetof(abut_options, slip_velocity), 0, 0},
-               {"epsilon", NUMBER_POSITIVE, offsetof(abut_options, epsilon), 100, 0},
-               {"tol", NUMBER_POSITIVE, offsetof(abut_options, tolerance), 0, 0}};
+enum { MOST_OPTIONS = 32 };
+static int check_option_names(const json_node *at) {
+  const char *known[MOST_OPTIONS] = {NULL};
+  int count = 0;
+  for (int i = 0; cli_option(i); i++)
+    if (cli_option(i)->commands & IN_TASKS && count + 1 < MOST_OPTIONS) known[count++] = cli_option(i)->name;
+  return node_keys(at, known);
+}
 
-static int check_most(const json_node *at, size_t i, double value) {
-  double most = numbers[i].most;
-  if (most == 0 || value < most || (value == most && !numbers[i].excluded)) return CLI_OK;
-  return node_error(at, numbers[i].key, "is %g, must be %s %g", value,
-                    numbers[i].excluded ? "below" : "at most", most);
+/* The value under the option's name, if it is there, into the place that it has in the batch's options. */
+static int read_option(const json_node *at, const option_spec *spec, abut_options *out) {
+  void *to = (char *)out + (spec->offset - offsetof(cli_options, batch));
+  const char *words[MOST_WORDS];
+  int64_t whole = 0;
+  int code;
+  if (!node_has(at, spec->name)) return CLI_OK;
+  switch (spec->kind) {
+  case WORD:
+    cli_words(spec, words);
+    return node_choice(at, spec->name, words, to);
+  case WHOLE:
+    code = node_integer(at, spec->name, INT32_MIN, INT32_MAX, &whole);
+    if (code == CLI_OK) *(int32_t *)to = (int32_t)whole;
+    return code;
+  default:
+    code = node_number(at, spec->name, NUMBER_ANY, to);
+    if (code == CLI_OK && cli_says_nothing(spec, *(const double *)to))
+      return node_error(at, spec->name, "is %g, which would stand for the default; leave it out",
+                        *(const double *)to);
+    return code;
+  }
 }
 
 int task_options(const task *in, const cli_options *given, abut_options *out) {
-  static const char *const known[] = {"contact", "form", "max-iterations", "dt",       "reach", "stiffness",
-                                      "length",  "gap0", "max-separation", "friction", "slip",  "epsilon",
-                                      "tol",     NULL};
-  static const char *const models[] = {"local", "inverse", "longrange", NULL}, *const forms[] = {
-                                                                                   "weighted", "paper", NULL};
   json_node top, at;
-  int contact = out->contact, form = out->form;
-  int64_t iterations = out->max_iterations;
   int code = node_open(&top, in->file, in->json);
   if (code != CLI_OK || !node_has(&top, "options")) return code;
   code = node_child(&at, &top, "options", -1);
-  if (code == CLI_OK) code = node_keys(&at, known);
-  for (size_t i = 0; code == CLI_OK && i < sizeof numbers / sizeof *numbers; i++) {
-    double *to = (double *)((char *)out + numbers[i].offset), value = *to;
-    code = node_number(&at, numbers[i].key, numbers[i].kind, &value);
-    if (code == CLI_OK && node_has(&at, numbers[i].key)) code = check_most(&at, i, value);
-    if (!cli_given(given, numbers[i].key)) *to = value;
+  if (code == CLI_OK) code = check_option_names(&at);
+  for (int i = 0; code == CLI_OK && cli_option(i); i++) {
+    const option_spec *spec = cli_option(i);
+    abut_options unused = *out; /* a value is checked even where the command line's counts */
+    if (spec->commands & IN_TASKS)
+      code = read_option(&at, spec, cli_given(given, spec->name) ? &unused : out);
   }
-  if (code == CLI_OK) code = node_choice(&at, "contact", models, &contact);
-  if (code == CLI_OK) code = node_choice(&at, "form", forms, &form);
-  if (code == CLI_OK) code = node_integer(&at, "max-iterations", 1, 1000000, &iterations);
-  if (!cli_given(given, "contact")) out->contact = contact;
-  if (!cli_given(given, "form")) out->form = form;
-  if (!cli_given(given, "max-iterations")) out->max_iterations = (int32_t)iterations;
   return code;
 }
 

@@ -3,7 +3,6 @@
 #include "write_contacts.h"
 #include "cli.h"
 #include "glb.h"
-#include "host/surface/surface_view.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -81,7 +80,7 @@ static void describe(json_writer *json, const void *user) {
 
 int contacts_picture_write(const char *path, const char *shown, const contacts_picture *in) {
   picture out = {.in = in};
-  out.diagonal = fmax(surface_diagonal(&in->surface[0]), surface_diagonal(&in->surface[1]));
+  out.diagonal = fmax(abut_surface_diagonal(&in->surface[0]), abut_surface_diagonal(&in->surface[1]));
   int code = glb_open(&out.file, 3 * PARTS);
   for (int i = 0; code == CLI_OK && i < VERTICES; i++) code = append_surface(&out, i);
   if (code == CLI_OK) code = append_pins(&out, VERTICES, 0, in->edges);

@@ -110,25 +110,26 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
   } texts[] = {{"scene", options->arguments[0]},
                {"version", abut_version()},
                {"ctrl", options->ctrl},
-               {"contact", cli_choice("contact", used->contact)},
-               {"form", cli_choice("form", used->form)},
-               {"weights", used->weights == ABUT_WEIGHTS_UNIT ? "unit" : "normalised"},
-               {"friction_form", used->friction_form == ABUT_FRICTION_PLANE ? "plane" : "vertex"},
-               {"solver", used->solver == ABUT_SOLVER_JOINT ? "joint" : "nested"}};
+               {"method", cli_choice("method", used->method)},
+               {"contact", cli_choice("contact", used->implicit.contact)},
+               {"form", cli_choice("form", used->implicit.form)},
+               {"weights", cli_choice("weights", used->implicit.weights)},
+               {"friction_form", cli_choice("friction-form", used->implicit.friction_form)},
+               {"solver", cli_choice("solver", used->implicit.solver)}};
   const struct {
     const char *name;
     double value;
   } numbers[] = {{"dt", used->timestep},
-                 {"reach", used->reach},
-                 {"stiffness", used->stiffness},
-                 {"length", used->length},
-                 {"gap0", used->gap0},
-                 {"max_separation", used->max_separation},
+                 {"reach", used->implicit.reach},
+                 {"stiffness", used->implicit.stiffness},
+                 {"length", used->implicit.length},
+                 {"gap0", used->implicit.gap0},
+                 {"max_separation", used->implicit.max_separation},
                  {"friction", used->friction},
-                 {"slip_velocity", used->slip_velocity},
+                 {"slip_velocity", used->implicit.slip_velocity},
                  {"tolerance", used->tolerance},
                  {"perturb", options->perturb},
-                 {"epsilon", used->epsilon},
+                 {"epsilon", used->implicit.epsilon},
                  {"tessellation", (double)options->tessellation},
                  {"max_iterations", used->max_iterations}};
   hid_t root = out->to.id;

@@ -99,17 +99,23 @@ static void write_attributes(writer *out, const history *in) {
   write_text(out, "task", in->task->file);
   write_text(out, "scene", in->task->scene);
   write_text(out, "version", abut_version());
-  write_text(out, "contact", cli_choice("contact", used->contact));
-  write_text(out, "form", cli_choice("form", used->form));
+  write_text(out, "contact", cli_choice("contact", used->implicit.contact));
+  write_text(out, "form", cli_choice("form", used->implicit.form));
   const struct {
     const char *name;
     double value;
-  } numbers[] = {{"dt", used->timestep},     {"stiffness", used->stiffness},
-                 {"reach", used->reach},     {"length", used->length},
-                 {"rate", p->rate},          {"beta1", p->beta1},
-                 {"beta2", p->beta2},        {"seed", (double)in->task->seed},
-                 {"best", (double)in->best}, {"horizon", (double)in->task->horizon},
-                 {"epsilon", used->epsilon}, {"tessellation", (double)in->job->given->tessellation}};
+  } numbers[] = {{"dt", used->timestep},
+                 {"stiffness", used->implicit.stiffness},
+                 {"reach", used->implicit.reach},
+                 {"length", used->implicit.length},
+                 {"rate", p->rate},
+                 {"beta1", p->beta1},
+                 {"beta2", p->beta2},
+                 {"seed", (double)in->task->seed},
+                 {"best", (double)in->best},
+                 {"horizon", (double)in->task->horizon},
+                 {"epsilon", used->implicit.epsilon},
+                 {"tessellation", (double)in->job->given->tessellation}};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     write_number(out, numbers[i].name, numbers[i].value);
 }

@@ -178,7 +178,8 @@ int manifold_file_open(manifold_file **result, const char *path, const abut_mani
   out->columns = options->derivatives ? COLUMNS : DERIVATIVES;
   int code = hdf5_output_open(&out->to, path);
   if (code == CLI_OK)
-    code = create_datasets(out, poses, options->dtype == ABUT_F64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT);
+    code =
+        create_datasets(out, poses, options->batch.dtype == ABUT_F64 ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT);
   if (code == CLI_OK) code = write_attributes(out, manifold, options);
   if (code == CLI_OK) code = write_progress(out, 0, 1, &start);
   if (code == CLI_OK)

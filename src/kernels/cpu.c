@@ -1,28 +1,18 @@
-/* cpu.c: instantiates the kernels for one instruction set and real type (ABUT_ISA, ABUT_REAL, ABUT_LANES). */
+/* cpu.c: instantiates the stages for one instruction set and real type (ABUT_ISA, ABUT_REAL, ABUT_LANES). */
 #include <math.h>
 #include "kernels/kernels.inl"
-#include "kernels/items/manifold_forward.inl"
-#include "kernels/shape/faces.inl"
-#include "kernels/items/bench.inl"
 
-#define NAME_(isa, bits) abut_kernels_##isa##_f##bits
+#define NAME_(isa, bits) abut_implicit_##isa##_f##bits
 #define NAME(isa, bits) NAME_(isa, bits)
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
-extern const abut_kernels NAME(ABUT_ISA, ABUT_REAL);
-const abut_kernels NAME(ABUT_ISA, ABUT_REAL) = {
-    TEXT(ABUT_ISA),
-    ABUT_LANES,
-    sizeof(elem),
-    {
+static const stage_function stages[STAGE_NUM] = {
+#define DECIDE(name) stage_##name,
+#include "kernels/clock/clock.def"
 #define STAGE(name) stage_##name,
 #define DECIDE(name) stage_##name,
-#include "kernels/method/stages.def"
-    },
-    query_plane,
-    query_longrange,
-    {sizeof(sdf_primitive), sdf_prepare, manifold_scratch, manifold_contacts, manifold_contacts_vjp,
-     tangents_scratch, manifold_jacobian, query_edges, query_face, query_distance},
-    bench_plane,
+#include "kernels/method/implicit.def"
 };
+extern const method_kernels NAME(ABUT_ISA, ABUT_REAL);
+const method_kernels NAME(ABUT_ISA, ABUT_REAL) = {TEXT(ABUT_ISA), ABUT_LANES, sizeof(elem), stages};

@@ -20,6 +20,7 @@
 #define NAME__(name, bits, team) abut_##name##_f##bits##_team##team
 #define NAME_(name, bits, team) NAME__(name, bits, team)
 #define NAME(name) NAME_(name, ABUT_REAL, ABUT_TEAM)
+#define METHOD_NAME(name) NAME(implicit_##name)
 
 #define STAGE(name)                                                                                          \
   GLOBAL(stage_##name)(const step_params *k, lane_group *g, program_io *io, int num) {                       \
@@ -31,13 +32,21 @@
     int e = TEAM_NUMBER;                                                                                     \
     if (e < num) stage_##name(k, g + e, io);                                                                 \
   }
-#include "kernels/method/stages.def"
+#include "kernels/clock/clock.def"
+#define DECIDE(name)                                                                                         \
+  GLOBAL(stage_##name)(const step_params *k, lane_group *g, program_io *io, int num) {                       \
+    int e = TEAM_NUMBER;                                                                                     \
+    if (e < num) stage_##name(k, g + e, io);                                                                 \
+  }
+#include "kernels/method/implicit.def"
 
-/* In the order of stage_id, for cudaLaunchKernel. */
-LINKAGE const void *const NAME(stages)[STAGE_COUNT] = {
+/* By the method's STAGE_*, for cudaLaunchKernel. */
+LINKAGE const void *const METHOD_NAME(stages)[STAGE_NUM] = {
+#define DECIDE(name) (const void *)NAME(stage_##name),
+#include "kernels/clock/clock.def"
 #define STAGE(name) (const void *)NAME(stage_##name),
 #define DECIDE(name) (const void *)NAME(stage_##name),
-#include "kernels/method/stages.def"
+#include "kernels/method/implicit.def"
 };
 
 #if ABUT_TEAM == 1

@@ -1,67 +1,20 @@
-/* table.h: the stages of one instance (instruction set, real type), as host code calls them. */
+/* table.h: the stages of a method for one instance (instruction set, real type), as host code calls them. */
 #ifndef ABUT_TABLE_H
 #define ABUT_TABLE_H
-#include "kernels/clock/params.h"
+#include "kernels/clock/group.h"
 #include "kernels/clock/program_io.h"
-#include "kernels/items/manifold_view.h"
-#include "kernels/shape/sphere_tree.h"
-
-/* One block of plane queries, LANES at once; arrays are [..][LANES] of the instance's real type. */
-typedef struct query_block {
-  int32_t barrier, na, nb, has_plane, lanes;
-  double reach, length;
-  const void *a, *b;             /* [n][5]: x, y, z, radius, weight */
-  const void *plane;             /* [4] start, if has_plane */
-  void *value;                   /* [1] */
-  void *plane_out;               /* [4] */
-  void *grad_a, *grad_b;         /* [n][3] */
-  void *iterations;              /* [1] */
-  uint32_t separated, converged; /* lane bits */
-} query_block;
-
-/* One long-range query. entry, rows: room for `capacity` pairs of nodes; fits: whether that was enough. */
-typedef struct longrange_block {
-  tree_view tree[2];
-  double epsilon, length, margin;
-  int32_t weighted, order, capacity, fits, touching;
-  far_entry *entry;
-  void *rows;     /* [capacity][28] of the instance's real type */
-  double row[28]; /* value, gradient (rotation, translation), Hessian: far_terms */
-  double gap;
-  int64_t visits, exact, centred;
-} longrange_block;
-
-typedef enum stage_id {
-#define STAGE(name) STAGE_##name,
-#define DECIDE(name) STAGE_##name,
-#include "kernels/method/stages.def"
-  STAGE_COUNT
-} stage_id;
 
 typedef void (*stage_function)(const step_params *, lane_group *, program_io *);
 
-typedef struct abut_kernels {
+typedef struct method_kernels {
   const char *isa;
   int32_t lanes, elem_size;
-  stage_function stage[STAGE_COUNT];
-  void (*query_plane)(query_block *);
-  void (*query_longrange)(longrange_block *);
-  manifold_kernels manifold;
-  void (*bench_plane)(int which, int blocks, void *memory); /* bench.inl */
-} abut_kernels;
+  const stage_function *stage; /* by the method's STAGE_* */
+} method_kernels;
 
-/* Number i of an array of an instance's real type. */
-static inline double real_get(const abut_kernels *k, const void *p, int64_t i) {
-  return k->elem_size == 8 ? ((const double *)p)[i] : (double)((const float *)p)[i];
-}
-static inline void real_put(const abut_kernels *k, void *p, int64_t i, double x) {
-  if (k->elem_size == 8)
-    ((double *)p)[i] = x;
-  else
-    ((float *)p)[i] = (float)x;
-}
-
-/* The widest instance that this processor runs. dtype: ABUT_F64 or ABUT_F32. isa NULL: best; else by name. */
-const abut_kernels *abut_kernels_find(int32_t dtype, const char *isa);
+/* The widest of a method's instances, NULL at their end, that this processor runs. dtype: ABUT_F64 or
+ * ABUT_F32. isa NULL: best; else by name. */
+const method_kernels *method_kernels_find(const method_kernels *const *instances, int32_t dtype,
+                                          const char *isa);
 
 #endif

@@ -5,6 +5,8 @@
 #define ABUT_NO_LONGRANGE
 #include <math.h>
 #include "kernels/kernels.inl"
+#include "kernels/items/items_table.h"
+#include "kernels/items/query.inl"
 #include "kernels/items/manifold.inl"
 #include "kernels/items/bench.inl"
 
@@ -47,19 +49,30 @@ static void counted_distance(distance_block *q) {
     tally_end(STAGE_##name);                                                                                 \
   }
 #define DECIDE(name) STAGE(name)
-#include "kernels/method/stages.def"
+#include "kernels/clock/clock.def"
+#define DECIDE(name) STAGE(name)
+#include "kernels/method/implicit.def"
 
-#define NAME_(bits) counted_kernels_f##bits
-#define NAME(bits) NAME_(bits)
-const abut_kernels NAME(ABUT_REAL) = {
+static const stage_function stages[STAGE_NUM] = {
+#define DECIDE(name) counted_##name,
+#include "kernels/clock/clock.def"
+#define STAGE(name) counted_##name,
+#define DECIDE(name) counted_##name,
+#include "kernels/method/implicit.def"
+};
+
+#define NAME_(family, bits) counted_##family##_f##bits
+#define NAME(family, bits) NAME_(family, bits)
+const method_kernels NAME(kernels, ABUT_REAL) = {
     "counted",
     ABUT_LANES,
     sizeof(elem),
-    {
-#define STAGE(name) counted_##name,
-#define DECIDE(name) counted_##name,
-#include "kernels/method/stages.def"
-    },
+    stages,
+};
+const item_kernels NAME(items, ABUT_REAL) = {
+    "counted",
+    ABUT_LANES,
+    sizeof(elem),
     query_plane,
     NULL,
     {sizeof(sdf_primitive), sdf_prepare, manifold_scratch, counted_contacts, counted_contacts_vjp, NULL, NULL,

@@ -2,6 +2,8 @@
  * does. One thread at a time. */
 #ifndef ABUT_TALLY_H
 #define ABUT_TALLY_H
+#include "kernels/items/items_table.h"
+#include "kernels/method/implicit.h"
 #include "kernels/table.h"
 
 /* additions: subtractions too. bytes: of the environment, each once per call where it is read and once where
@@ -16,7 +18,7 @@ extern "C" {
 /* Since it was last cleared. */
 extern tally tally_now;
 /* Of the calls of each stage since they were last cleared. */
-extern tally tally_stage[STAGE_COUNT];
+extern tally tally_stage[STAGE_NUM];
 
 /* Kernels of contact manifolds, likewise; bytes: of what goes in and comes out, not of scratch. */
 typedef enum manifold_tally {
@@ -36,10 +38,11 @@ void tally_end_manifold(manifold_tally which);
 
 /* Around a call of a stage whose reals have so many bytes. */
 void tally_begin(const step_params *k, const lane_group *g, const program_io *io, int real_bytes);
-void tally_end(stage_id stage);
+void tally_end(int stage);
 
-/* Kernels that count, behind the table that the CPU backend calls. */
-extern const abut_kernels counted_kernels_f64, counted_kernels_f32;
+/* Kernels that count, behind the tables that host code calls. */
+extern const method_kernels counted_kernels_f64, counted_kernels_f32;
+extern const item_kernels counted_items_f64, counted_items_f32;
 #ifdef __cplusplus
 }
 #endif

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-tally tally_now, tally_stage[STAGE_COUNT], tally_manifold[TALLIES];
+tally tally_now, tally_stage[STAGE_NUM], tally_manifold[TALLIES];
 
 /* ---------------------------------------------------------------- what belongs to an environment */
 
@@ -22,7 +22,7 @@ static void add_range(const void *first, int64_t bytes) {
 static void add_record(const contact_record *r, int64_t rows, int64_t capacity, int64_t elem) {
   add_range(r->count, rows * 4);
   add_range(r->pair, rows * capacity * 4);
-  add_range(r->data, rows * capacity * RECORD_VALUES * elem);
+  add_range(r->data, rows * capacity * KEPT * elem);
 }
 static void add_state(const batch_state *s, const abut_model *m, int64_t n, int64_t capacity, int64_t elem) {
   add_range(s->qpos, n * m->nq * elem);
@@ -37,14 +37,15 @@ static void add_state(const batch_state *s, const abut_model *m, int64_t n, int6
 static void find_ranges(const step_params *k, const lane_group *g, const program_io *io, int64_t elem) {
   const abut_model *m = k->model;
   range_count = 0;
-  add_range(g->work, k->at.size * elem);
-  add_range(g->slots, (int64_t)g->capacity * k->slot_at.size * elem);
+  add_range(g->work, k->work.size * elem);
+  add_range(g->slots, (int64_t)g->capacity * k->slot.size * elem);
   add_range(g, sizeof *g);
   const void *const lists[] = {g->order, g->slot_pair, g->slot_on, g->slot_new};
   for (int i = 0; i < 4; i++) add_range(lists[i], 4 * (g->capacity + 1));
   add_range(g->pair_slot, 4 * (m->npair + 1));
   add_range(g->pair_want, 4 * (m->npair + 1));
-  add_range(g->envelope, 4 * (m->nv + 1));
+  add_range(g->own, sizeof(implicit_group));
+  add_range(((const implicit_group *)g->own)->envelope, 4 * (m->nv + 1));
   add_state(&io->state, m, io->nenv, io->capacity, elem);
   add_state(&io->next, m, io->nenv, io->capacity, elem);
   add_range(io->ctrl.data, io->ctrl.rows * io->ctrl.steps * m->nu * elem);
@@ -100,7 +101,7 @@ static void end(tally *sum) {
   sum->roots += tally_now.roots;
   sum->bytes += tally_now.bytes;
 }
-void tally_end(stage_id stage) { end(&tally_stage[stage]); }
+void tally_end(int stage) { end(&tally_stage[stage]); }
 void tally_end_manifold(manifold_tally which) { end(&tally_manifold[which]); }
 
 /* ---------------------------------------------------------------- what compilers call */

@@ -7,7 +7,6 @@
  * all per environment and step. Additions include subtractions. */
 #include "cli/bench_armadillo.h"
 #include "cli/bench_scene.h"
-#include "host/batch/batch.h"
 #include "host/items/manifold_parts.h"
 #include "host/cuda/profile.h"
 #include "tally.h"
@@ -20,15 +19,15 @@
 enum { ENVIRONMENTS = 16 };
 
 static int kernel_wanted(const cli_options *o, const regime *r, int stage, char name[NAME_SIZE]) {
-  snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s", r->scene, r->name, cli_choice("dtype", o->dtype),
-           stage_names[stage]);
+  snprintf(name, NAME_SIZE, "kernel.%s.%s.%s.%s", r->scene, r->name, cli_choice("dtype", o->batch.dtype),
+           stage_name(ABUT_METHOD_IMPLICIT, stage));
   return fnmatch(o->filter, name, 0) == 0;
 }
 
 static void print_kernels(const cli_options *o, const regime *r) {
   const double env_steps = (double)ENVIRONMENTS * BENCH_STEPS;
   char name[NAME_SIZE];
-  for (int s = 0; s < STAGE_COUNT; s++) {
+  for (int s = 0; s < STAGE_NUM; s++) {
     const tally *t = &tally_stage[s];
     if (t->calls && kernel_wanted(o, r, s, name))
       printf("%s %.6g %.6g %.6g %.6g %.6g\n", name, (double)t->additions / env_steps,
@@ -41,9 +40,9 @@ static int count(const cli_options *o, const regime *r, progress *bar) {
   fixture at;
   char name[NAME_SIZE];
   int wanted = 0;
-  for (int s = 0; s < STAGE_COUNT; s++) wanted |= kernel_wanted(o, r, s, name);
+  for (int s = 0; s < STAGE_NUM; s++) wanted |= kernel_wanted(o, r, s, name);
   if (!wanted) return CLI_OK;
-  const abut_kernels *kernels = o->dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
+  const method_kernels *kernels = o->batch.dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
   int code = fixture_open(&at, o, r, ENVIRONMENTS, 1, 1, bar);
   if (code == CLI_OK && batch_use_kernels(at.job.batch, kernels) != ABUT_OK) code = cli_library_error();
   if (code == CLI_OK) code = fixture_restore(&at);
@@ -62,18 +61,18 @@ enum { PAIRS = 16, EDGES_EACH = 1024 };
 static void print_manifold(const cli_options *o, const char *kernel, const tally *t, double times) {
   char name[NAME_SIZE];
   const double of = times / (double)t->calls;
-  snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->dtype), kernel);
+  snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->batch.dtype), kernel);
   if (fnmatch(o->filter, name, 0) == 0)
     printf("%s %.6g %.6g %.6g %.6g %.6g\n", name, of * (double)t->additions, of * (double)t->multiplications,
            of * (double)t->divisions, of * (double)t->roots, of * (double)t->bytes);
 }
 
-static int count_pairs(const cli_options *o, const abut_kernels *k, const abut_surface *s,
+static int count_pairs(const cli_options *o, const item_kernels *k, const abut_surface *s,
                        const double *poses) {
   abut_manifold_options options = bench_armadillo_options(ARMADILLO_WHOLE);
   abut_manifold *m = NULL;
   abut_manifold_counts n;
-  options.dtype = o->dtype;
+  options.dtype = o->batch.dtype;
   options.threads = 1;
   if (manifold_create_with(s, s, &options, k, &m) != ABUT_OK) return cli_library_error();
   abut_manifold_size(m, &n);
@@ -98,12 +97,12 @@ static int count_pairs(const cli_options *o, const abut_kernels *k, const abut_s
   return CLI_OK;
 }
 
-static int count_distances(const cli_options *o, const abut_kernels *k, const abut_surface *s,
+static int count_distances(const cli_options *o, const item_kernels *k, const abut_surface *s,
                            const double *poses, int skip) {
   surface_view view;
-  const double unit = surface_diagonal(s);
+  const double unit = abut_surface_diagonal(s);
   if (surface_view_create(k, s, unit, 0, &view) != ABUT_OK) return cli_library_error();
-  if (!skip) view.sdf.tau = 1000; /* as abut_bench_distance */
+  if (!skip) view.sdf.tau = 1000; /* as measure_distance */
   double *points = bench_armadillo_points(s, poses, PAIRS, s->vertex_count);
   double x[3], phi[1], normal[3], *scratch = calloc((size_t)DISTANCE_NUMBERS(view.sdf.num), sizeof *scratch);
   int32_t *kept = calloc((size_t)DISTANCE_LISTS(view.sdf.num), sizeof *kept);
@@ -125,7 +124,7 @@ static int count_distances(const cli_options *o, const abut_kernels *k, const ab
   return code;
 }
 
-static void count_edges(const cli_options *o, const abut_kernels *k) {
+static void count_edges(const cli_options *o, const item_kernels *k) {
   const abut_manifold_options d = abut_default_manifold_options();
   double in[9], out[3];
   witness_block block = {.soft = {d.w_reg, d.tau_clip, d.tau_min, d.tau_comp, 1}, .packs = 1, .out = out};
@@ -139,12 +138,13 @@ static void count_edges(const cli_options *o, const abut_kernels *k) {
 
 static int count_manifolds(const cli_options *o, progress *bar) {
   static const char *const kernels[] = {"ee", "vs18", "vs18_skip", "contacts", "gradient"};
-  const abut_kernels *k = o->dtype == ABUT_F64 ? &counted_kernels_f64 : &counted_kernels_f32;
+  const item_kernels *k = o->batch.dtype == ABUT_F64 ? &counted_items_f64 : &counted_items_f32;
   armadillo_pair pair;
   char name[NAME_SIZE];
   int wanted = 0;
   for (int i = 0; i < 5; i++) {
-    snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->dtype), kernels[i]);
+    snprintf(name, NAME_SIZE, "kernel.manifold.armadillo.%s.%s", cli_choice("dtype", o->batch.dtype),
+             kernels[i]);
     wanted |= fnmatch(o->filter, name, 0) == 0;
   }
   if (!wanted) return CLI_OK;
@@ -165,7 +165,7 @@ int main(int argc, char **argv) {
   for (int i = 1; i < argc; i++) arguments[i + 1] = argv[i];
   int code = cli_parse(argc + 1, arguments, &options);
   if (code >= 0) return code;
-  options.device = ABUT_DEVICE_CPU;
+  options.batch.device = ABUT_DEVICE_CPU;
   progress_begin(&bar, "work");
   code = CLI_OK;
   for (int i = 0; code == CLI_OK && i < KERNEL_REGIMES; i++) code = count(&options, &kernel_regimes[i], &bar);

@@ -1,5 +1,5 @@
 /* file.c: whole files in and out; outputs appear under their name only when they are complete. */
-#include "host/base/file.h"
+#include "abut/file.h"
 #include "host/base/status.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int abut_file_has_extension(const char *path, const char *extension) {
+int32_t abut_file_has_extension(const char *path, const char *extension) {
+  if (!path || !extension) return 0;
   size_t length = strlen(path), tail = strlen(extension);
   return length > tail && strcasecmp(path + length - tail, extension) == 0;
 }
@@ -39,6 +40,9 @@ static abut_status read_stream(FILE *stream, const char *path, char **data, size
 
 abut_status abut_file_open(const char *path, FILE **stream) {
   struct stat about;
+  ABUT_REQUIRE(path, "path");
+  ABUT_REQUIRE(stream, "stream");
+  *stream = NULL;
   /* a pipe would wait for its writer */
   int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return cannot_read(path);
@@ -55,6 +59,10 @@ abut_status abut_file_open(const char *path, FILE **stream) {
 
 abut_status abut_file_read(const char *path, char **data, size_t *size) {
   FILE *stream;
+  ABUT_REQUIRE(path, "path");
+  ABUT_REQUIRE(data, "data");
+  ABUT_REQUIRE(size, "size");
+  *data = NULL;
   ABUT_TRY(abut_file_open(path, &stream));
   abut_status status = read_stream(stream, path, data, size);
   fclose(stream);
@@ -71,6 +79,8 @@ static abut_status cannot_write(const char *path) {
  * killed program of the same number left. */
 abut_status abut_output_open(const char *path, char **partial) {
   struct stat about;
+  ABUT_REQUIRE(path, "path");
+  ABUT_REQUIRE(partial, "partial");
   *partial = NULL;
   if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
     return abut_fail(ABUT_ERROR_FILE, "cannot write '%s': it exists and is not a regular file", path);
@@ -92,8 +102,10 @@ abut_status abut_output_open(const char *path, char **partial) {
   return ABUT_OK;
 }
 
-abut_status abut_output_close(const char *path, char *partial, int complete) {
+abut_status abut_output_close(const char *path, char *partial, int32_t complete) {
   abut_status status = ABUT_OK;
+  ABUT_REQUIRE(path, "path");
+  ABUT_REQUIRE(partial, "partial");
   if (complete && rename(partial, path) != 0) {
     status = cannot_write(path);
     complete = 0;
@@ -116,6 +128,8 @@ static int write_stream(const char *path, const void *data, size_t size) {
 
 abut_status abut_file_write(const char *path, const void *data, size_t size) {
   char *partial;
+  ABUT_REQUIRE(path, "path");
+  if (size) ABUT_REQUIRE(data, "data");
   ABUT_TRY(abut_output_open(path, &partial));
   abut_status status = write_stream(partial, data, size) ? ABUT_OK : cannot_write(path);
   abut_status closed = abut_output_close(path, partial, status == ABUT_OK);

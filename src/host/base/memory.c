@@ -1,9 +1,11 @@
 /* memory.c: how much memory there is. */
 #include "host/base/memory.h"
+#include "abut/abut.h"
 #include <math.h>
 #include <stdio.h>
+#include <unistd.h>
 
-double memory_available(void) {
+double abut_memory_available(void) {
   FILE *file = fopen("/proc/meminfo", "r");
   char line[128];
   double bytes = INFINITY;
@@ -13,3 +15,5 @@ double memory_available(void) {
   if (file) fclose(file);
   return bytes;
 }
+
+double memory_installed(void) { return (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGE_SIZE); }

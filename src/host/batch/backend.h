@@ -12,11 +12,12 @@ typedef struct backend {
   /* Whether a tensor that says so lies on options.device_id; NULL where none can. */
   abut_status (*holds)(const abut_options *options, const char *name, const abut_tensor *t);
   /* Kernels whose real type, lanes and rows decide sizes. */
-  const abut_kernels *(*kernels)(const abut_options *options);
+  abut_status (*kernels)(const abut_options *options, const method_kernels **kernels);
   /* Bytes of all lane groups; on a GPU, of states and everything else that is not the record too. */
   int64_t (*lane_bytes)(const abut_batch *b);
   /* Lane groups with b->nslot slots, and room for b->capacity contacts per record, with the host's state.
-   * close gives that back before another open; destroy everything, whatever a failed open left. */
+   * close gives that back before another open; destroy everything, whatever a failed open left. After an open
+   * that failed the batch is lost, or run opens it again. */
   abut_status (*open)(abut_batch *b);
   void (*close)(abut_batch *b);
   void (*destroy)(abut_batch *b);
@@ -42,7 +43,5 @@ typedef struct backend {
 } backend;
 
 extern const backend backend_cpu, backend_cuda;
-/* Whether a GPU can be used, without a batch. */
-abut_status backend_find_gpu(int32_t device_id);
 
 #endif

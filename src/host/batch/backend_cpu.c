@@ -1,7 +1,9 @@
 /* backend_cpu.c: programs on threads. Each worker has lanes of its own; environments come to whichever is
  * free. */
 #include "host/batch/backend.h"
-#include "host/base/status.h"
+#include "host/base/kernels.h"
+#include "host/base/memory.h"
+#include "host/base/pool.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +11,8 @@ static abut_status cpu_find(const abut_options *options) {
   (void)options;
   return ABUT_OK;
 }
-static const abut_kernels *cpu_kernels(const abut_options *options) {
-  return abut_kernels_find(options->dtype, NULL);
+static abut_status cpu_kernels(const abut_options *options, const method_kernels **kernels) {
+  return method_kernels_for(methods[options->method]->instances, options->dtype, kernels);
 }
 
 /* Threads that can have work: each takes a group of lanes full of environments at a time. */
@@ -18,20 +20,28 @@ static int32_t worker_count(const abut_batch *b) {
   int64_t lanes = b->kernels->lanes, groups = (b->options.nenv + lanes - 1) / lanes;
   return b->options.threads < groups ? b->options.threads : (int32_t)groups;
 }
-static int64_t cpu_lane_bytes(const abut_batch *b) { return worker_count(b) * worker_bytes(b); }
+static int64_t cpu_lane_bytes(const abut_batch *b) { return bytes_add(0, worker_count(b), worker_bytes(b)); }
 
 static void cpu_close(abut_batch *b) {
   for (int32_t i = 0; b->workers && i < b->nworker; i++) worker_destroy(&b->workers[i]);
   free(b->workers);
   b->workers = NULL;
 }
+static void cpu_destroy(abut_batch *b) {
+  cpu_close(b);
+  pool_destroy(b->pool);
+  b->pool = NULL;
+}
 static abut_status cpu_open(abut_batch *b) {
   b->nworker = worker_count(b);
+  if (!b->pool) ABUT_TRY(pool_create(b->nworker, &b->pool));
   b->workers = calloc((size_t)b->nworker, sizeof *b->workers);
   if (!b->workers)
     return abut_fail(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", b->nworker, PLURAL(b->nworker));
-  for (int32_t i = 0; i < b->nworker; i++) ABUT_TRY(worker_create(b, &b->workers[i]));
-  return ABUT_OK;
+  abut_status status = ABUT_OK;
+  for (int32_t i = 0; i < b->nworker && status == ABUT_OK; i++) status = worker_create(b, &b->workers[i]);
+  if (status != ABUT_OK) cpu_close(b);
+  return status;
 }
 
 static abut_status cpu_allocate(const abut_batch *b, size_t bytes, char **memory) {
@@ -67,10 +77,14 @@ static void report_progress(const worker *w, thread_run *run) {
     __atomic_store_n(&run->io->stop, 1, __ATOMIC_RELAXED);
 }
 
-static void run_list(worker *w, stage_list list, program_io *io) {
+static uint32_t lanes_in(const worker *w, const phase *p) { return p->repeat < 0 ? 0 : w->g.set[p->repeat]; }
+
+static void run_phase(worker *w, const phase *p, program_io *io) {
   const abut_batch *b = w->batch;
-  for (int i = 0; i < list.count; i++)
-    if (stage_decides[list.stages[i]] || w->g.live) b->kernels->stage[list.stages[i]](&b->params, &w->g, io);
+  for (int i = 0; i < p->count; i++) {
+    int stage = p->stage[i].stage;
+    if (b->method->decides[stage] || w->g.live) b->kernels->stage[stage](&b->params, &w->g, io);
+  }
 }
 
 static int lanes_busy(const worker *w) {
@@ -89,22 +103,26 @@ static void run_worker(worker *w, void *arg) {
   thread_run *run = arg;
   const program *p = run->program;
   program_io *io = run->io;
-  run_list(w, p->clear, io);
+  run_phase(w, &p->clear, io);
   while (!gives_up(io)) {
     int busy = lanes_busy(w);
-    if (w->g.separating || (busy < w->batch->kernels->lanes && more_environments(io)))
-      run_list(w, p->start, io);
+    if (lanes_in(w, &p->start) || (busy < w->batch->kernels->lanes && more_environments(io)))
+      run_phase(w, &p->start, io);
     else if (!busy)
       return;
-    run_list(w, p->step, io);
-    while (w->g.searching && !gives_up(io)) run_list(w, p->search, io);
+    for (int32_t i = 0; i < p->turns; i++) {
+      const phase *turn = &p->turn[i];
+      if (turn->repeat < 0) run_phase(w, turn, io);
+      while (lanes_in(w, turn) && !gives_up(io)) run_phase(w, turn, io);
+    }
     report_progress(w, run);
   }
 }
 
 static abut_status cpu_run(abut_batch *b, const program *p, program_io *io, const caller_array *arrays,
                            int count, program_report report) {
-  (void)arrays, (void)count; /* io points to them */
+  (void)arrays, (void)count;              /* io points to them */
+  if (!b->workers) ABUT_TRY(cpu_open(b)); /* there was no memory for them before */
   thread_run run = {p, io, report, 0};
   workers_run(b, run_worker, &run);
   return ABUT_OK;
@@ -131,7 +149,7 @@ const backend backend_cpu = {.find = cpu_find,
                              .lane_bytes = cpu_lane_bytes,
                              .open = cpu_open,
                              .close = cpu_close,
-                             .destroy = cpu_close,
+                             .destroy = cpu_destroy,
                              .allocate = cpu_allocate,
                              .release = cpu_release,
                              .read = cpu_copy,

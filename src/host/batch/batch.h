@@ -4,26 +4,29 @@
 #ifndef ABUT_BATCH_H
 #define ABUT_BATCH_H
 #include "abut/abut.h"
-#include "kernels/table.h"
+#include "host/batch/method.h"
 #include "host/model/model.h"
 
 /* One thread's lanes. */
 typedef struct worker {
   lane_group g;
-  char *far; /* memory of its long-range lists */
+  char *block; /* where its arrays lie */
   struct abut_batch *batch;
 } worker;
 
 struct abut_batch {
   const abut_model *model;
   abut_options options;
-  const abut_kernels *kernels;
+  const method *method;
+  const method_kernels *kernels;
   step_params params;
+  program forward, reverse;
   int32_t capacity; /* contacts per environment in every record */
   int32_t nslot;    /* contacts per lane group: those of all its lanes */
-  int32_t far;      /* long-range: entries in a lane's lists; 0 without such pairs */
+  int32_t room;     /* entries of the method's own lists in a lane */
   int32_t nworker;
   worker *workers;
+  struct pool *pool; /* threads of the workers but for the first */
   batch_state state, next;
   parameter_array parameters[PARAM_COUNT];
   const struct backend *backend;
@@ -45,12 +48,8 @@ static inline void elem_put(const abut_batch *b, char *array, int64_t i, double 
     ((float *)array)[i] = (float)x;
 }
 
-/* params.c: the model as stages see it (pairs, paths, boxes, layouts) for resolved options. */
-abut_status params_create(const abut_model *model, const abut_options *options, step_params *params);
-void params_destroy(step_params *params);
-
-/* Places the long-range lists of a lane group from base on, its bytes returned; base NULL: only counts. */
-size_t far_place(const abut_batch *b, char *base, lane_group *g);
+/* precision.c: fails where the batch's real type does not hold an option or a number of the model. */
+abut_status precision_check(const abut_model *model, const abut_options *resolved);
 
 /* worker.c */
 abut_status worker_create(abut_batch *batch, worker *w);
@@ -66,10 +65,19 @@ abut_status record_allocate(const abut_batch *b, const struct backend *memory, i
                             contact_record *record);
 void record_free(const abut_batch *b, const struct backend *memory, contact_record *record);
 int64_t record_bytes(const abut_batch *b);
-/* Makes room for what a program met (program_io: need, need_far): entries of long-range lists, else contacts;
- * in a reverse pass only lane groups grow, not records. */
-abut_status batch_make_room(abut_batch *b, int64_t contacts, int64_t far, int reverse);
+/* Of the record of one environment's rollout of nstep steps; INT64_MAX: more than that. */
+int64_t tape_bytes(const abut_batch *b, int64_t nstep);
+/* Makes room for what a program met (program_io: need, need_room): entries of the method's own lists, else
+ * contacts; in a reverse pass only lane groups grow, not records. */
+abut_status batch_make_room(abut_batch *b, int64_t contacts, int64_t room, int reverse);
+/* A copy of a tensor's data in host memory, to be freed; name: for messages. */
+abut_status batch_copy_tensor(const abut_batch *b, const char *name, const abut_tensor *t, char **copy);
+
+/* batch_parameters.c: how many numbers each parameter has, and their values where nobody set them. */
+void parameters_count(abut_batch *b);
+abut_status parameters_default(abut_batch *b);
+
 /* Goes on with another instance of the same real type, for tests that compare instances. */
-abut_status batch_use_kernels(abut_batch *b, const abut_kernels *kernels);
+abut_status batch_use_kernels(abut_batch *b, const method_kernels *kernels);
 
 #endif

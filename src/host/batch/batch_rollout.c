@@ -1,9 +1,12 @@
 /* batch_rollout.c: T steps of N environments in one call: checks, threads, growth of lists, commit. */
+#include "host/base/memory.h"
+#include "host/base/real.h"
 #include "host/batch/backend.h"
 #include "host/base/status.h"
 #include "host/batch/tape.h"
 #include <math.h>
 #include <stdlib.h>
+#include <stddef.h>
 #include <string.h>
 
 abut_rollout_args abut_default_rollout_args(void) {
@@ -12,38 +15,43 @@ abut_rollout_args abut_default_rollout_args(void) {
   return a;
 }
 
-enum { ARRAYS = 15 };
+enum {
+#define INPUT(name, code, ...) ROW_##name,
+#define OUTPUT(name, code, ...) ROW_##name,
+#include "kernels/clock/rollout_arrays.def"
+  ARRAYS
+};
+_Static_assert(offsetof(abut_rollout_args, kick) - offsetof(abut_rollout_args, qpos0) ==
+                   ROW_qpos * sizeof(abut_tensor *),
+               "abut_rollout_args has the inputs of rollout_arrays.def, and no other");
+_Static_assert(sizeof(abut_rollout_args) - offsetof(abut_rollout_args, qpos) ==
+                   (ARRAYS - ROW_qpos) * sizeof(abut_tensor *),
+               "abut_rollout_args ends with the outputs of rollout_arrays.def, and no other");
 
 /* The caller's arrays, and where io points to them. */
 static void arrays_of(const abut_batch *b, const abut_rollout_args *a, program_io *io,
                       caller_array list[ARRAYS]) {
   const abut_model *m = b->model;
-  int64_t n = b->options.nenv, t = a->nstep;
-  rollout_outputs *o = &io->out;
+  const int64_t n = b->options.nenv, t = a->nstep;
+  const int32_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, npair = m->npair;
   const caller_array all[ARRAYS] = {
-      {"qpos0", a->qpos0, 'r', 2, {n, m->nq}, ARRAY_IN_BROADCAST, &io->qpos0.data},
-      {"qvel0", a->qvel0, 'r', 2, {n, m->nv}, ARRAY_IN_BROADCAST, &io->qvel0.data},
-      {"ctrl", a->ctrl, 'r', 3, {n, t, m->nu}, ARRAY_IN_BROADCAST, &io->ctrl.data},
-      {"qpos", a->qpos, 'r', 3, {n, t + 1, m->nq}, ARRAY_OUT, &o->qpos},
-      {"qvel", a->qvel, 'r', 3, {n, t + 1, m->nv}, ARRAY_OUT, &o->qvel},
-      {"xpos", a->xpos, 'r', 4, {n, t + 1, m->nbody, 3}, ARRAY_OUT, &o->xpos},
-      {"xquat", a->xquat, 'r', 4, {n, t + 1, m->nbody, 4}, ARRAY_OUT, &o->xquat},
-      {"contact_force", a->contact_force, 'r', 4, {n, t, m->npair, 3}, ARRAY_OUT, &o->contact_force},
-      {"min_gap", a->min_gap, 'r', 2, {n, t}, ARRAY_OUT, &o->min_gap},
-      {"min_pair", a->min_pair, 'i', 2, {n, t}, ARRAY_OUT, &o->min_pair},
-      {"energy", a->energy, 'r', 3, {n, t, 4}, ARRAY_OUT, &o->energy},
-      {"status", a->status, 'u', 1, {n}, ARRAY_OUT, &o->status},
-      {"iterations", a->iterations, 'i', 2, {n, t}, ARRAY_OUT, &o->iterations},
-      {"moved", a->moved, 'r', 1, {n}, ARRAY_OUT, &o->moved},
-      {"overlap_pair", a->overlap_pair, 'i', 1, {n}, ARRAY_OUT, &o->overlap_pair},
+#define INPUT(name, code, ...)                                                                               \
+  {#name, a->name, code, EXTENTS(__VA_ARGS__), {__VA_ARGS__}, ARRAY_IN_BROADCAST, &io->name.data},
+#define OUTPUT(name, code, ...)                                                                              \
+  {#name, a->name, code, EXTENTS(__VA_ARGS__), {__VA_ARGS__}, ARRAY_OUT, &io->out.name},
+#include "kernels/clock/rollout_arrays.def"
   };
   memcpy(list, all, sizeof all);
 }
 
-static abut_status check_args(const abut_rollout_args *a) {
+static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
   if (a->nstep < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld is negative", (long long)a->nstep);
-  if (!(a->kick >= 0) || !isfinite(a->kick))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g must not be negative", a->kick);
+  /* steps of all environments are counted, and so are rows of outputs, one more each */
+  if (bytes_add(b->options.nenv, b->options.nenv, a->nstep) == INT64_MAX)
+    return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld: more steps of %lld environment%s than can be counted",
+                     (long long)a->nstep, (long long)b->options.nenv, PLURAL(b->options.nenv));
+  if (!(a->kick >= 0) || !real_holds(b->kernels->elem_size, a->kick))
+    return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g: must be from 0 to what the batch's dtype holds", a->kick);
   return ABUT_OK;
 }
 
@@ -66,23 +74,11 @@ static program_io io_of(const abut_batch *b, const abut_rollout_args *a) {
   program_io io = program_io_of(b);
   io.nstep = a->nstep;
   io.record = a->record != 0;
-  io.qpos0 = input_of(a->qpos0);
-  io.qvel0 = input_of(a->qvel0);
-  io.ctrl = input_of(a->ctrl);
   io.kick = a->kick;
   io.kick_seed = a->kick_seed;
-  io.out = (rollout_outputs){.qpos = tensor_data(a->qpos),
-                             .qvel = tensor_data(a->qvel),
-                             .xpos = tensor_data(a->xpos),
-                             .xquat = tensor_data(a->xquat),
-                             .contact_force = tensor_data(a->contact_force),
-                             .min_gap = tensor_data(a->min_gap),
-                             .energy = tensor_data(a->energy),
-                             .moved = tensor_data(a->moved),
-                             .min_pair = tensor_data(a->min_pair),
-                             .iterations = tensor_data(a->iterations),
-                             .overlap_pair = tensor_data(a->overlap_pair),
-                             .status = tensor_data(a->status)};
+#define INPUT(name, code, ...) io.name = input_of(a->name);
+#define OUTPUT(name, code, ...) io.out.name = tensor_data(a->name);
+#include "kernels/clock/rollout_arrays.def"
   return io;
 }
 
@@ -91,7 +87,7 @@ static abut_status enqueue(abut_batch *b, const abut_rollout_args *a) {
   if (a->record) ABUT_TRY(tape_prepare(b, a));
   program_io io = io_of(b, a);
   b->tape_valid = 0;
-  ABUT_TRY(b->backend->enqueue(b, &program_rollout, &io));
+  ABUT_TRY(b->backend->enqueue(b, &b->forward, &io));
   b->tape_valid = a->record != 0;
   return ABUT_OK;
 }
@@ -103,7 +99,7 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
   abut_rollout_result r = {0};
   program_io io;
   caller_array arrays[ARRAYS];
-  ABUT_TRY(check_args(a));
+  ABUT_TRY(check_args(b, a));
   if (a->enqueue) ABUT_TRY(program_may_enqueue(b, result || progress));
   arrays_of(b, a, &io, arrays);
   ABUT_TRY(tensors_check(arrays, ARRAYS, &b->options, a->enqueue));
@@ -114,10 +110,10 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
     b->tape_valid = 0;
     if (a->record) ABUT_TRY(tape_prepare(b, a));
     io = io_of(b, a);
-    ABUT_TRY(b->backend->run(b, &program_rollout, &io, arrays, ARRAYS, (program_report){progress, user}));
+    ABUT_TRY(b->backend->run(b, &b->forward, &io, arrays, ARRAYS, (program_report){progress, user}));
     if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "rollout stopped by its progress callback");
     if (!io.need) break;
-    ABUT_TRY(batch_make_room(b, io.need, io.need_far, 0));
+    ABUT_TRY(batch_make_room(b, io.need, io.need_room, 0));
   }
   ABUT_TRY(commit(b, &io, &r));
   b->tape_valid = a->record != 0;

@@ -2,6 +2,7 @@
 #include "host/batch/backend.h"
 #include "host/base/status.h"
 #include "host/batch/tape.h"
+#include <stddef.h>
 #include <string.h>
 
 abut_vjp_args abut_default_vjp_args(void) {
@@ -9,29 +10,27 @@ abut_vjp_args abut_default_vjp_args(void) {
   return a;
 }
 
-enum { ARRAYS = 14 };
+enum {
+#define GIVEN(name, code, ...) ROW_##name,
+#define WANTED(name, code, ...) ROW_##name,
+#include "kernels/clock/vjp_arrays.def"
+  ARRAYS
+};
+_Static_assert(offsetof(abut_vjp_args, enqueue) == ARRAYS * sizeof(abut_tensor *),
+               "abut_vjp_args begins with the arrays of vjp_arrays.def, and no other");
 
 /* The caller's arrays, and where io points to them. */
 static void arrays_of(const abut_batch *b, const abut_vjp_args *a, program_io *io,
                       caller_array list[ARRAYS]) {
   const abut_model *m = b->model;
-  int64_t n = b->options.nenv, t = b->tape.nstep;
-  cotangents *o = &io->bar;
+  const int64_t n = b->options.nenv, t = b->tape.nstep;
+  const int32_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, ngeom = m->ngeom, npair = m->npair;
   const caller_array all[ARRAYS] = {
-      {"qpos", a->qpos, 'r', 3, {n, t + 1, m->nq}, ARRAY_IN, &o->qpos},
-      {"qvel", a->qvel, 'r', 3, {n, t + 1, m->nv}, ARRAY_IN, &o->qvel},
-      {"xpos", a->xpos, 'r', 4, {n, t + 1, m->nbody, 3}, ARRAY_IN, &o->xpos},
-      {"xquat", a->xquat, 'r', 4, {n, t + 1, m->nbody, 4}, ARRAY_IN, &o->xquat},
-      {"contact_force", a->contact_force, 'r', 4, {n, t, m->npair, 3}, ARRAY_IN, &o->contact_force},
-      {"qpos0", a->qpos0, 'r', 2, {n, m->nq}, ARRAY_OUT, &o->qpos0},
-      {"qvel0", a->qvel0, 'r', 2, {n, m->nv}, ARRAY_OUT, &o->qvel0},
-      {"ctrl", a->ctrl, 'r', 3, {n, t, m->nu}, ARRAY_OUT, &o->ctrl},
-      {"gravity", a->gravity, 'r', 2, {n, 3}, ARRAY_OUT, &o->gravity},
-      {"friction", a->friction, 'r', 2, {n, m->ngeom}, ARRAY_OUT, &o->friction},
-      {"mass", a->mass, 'r', 2, {n, m->nbody}, ARRAY_OUT, &o->mass},
-      {"stiffness", a->stiffness, 'r', 2, {n, 1}, ARRAY_OUT, &o->stiffness},
-      {"min_pivot", a->min_pivot, 'r', 1, {n}, ARRAY_OUT, &o->min_pivot},
-      {"status", a->status, 'u', 1, {n}, ARRAY_OUT, &o->status},
+#define GIVEN(name, code, ...)                                                                               \
+  {#name, a->name, code, EXTENTS(__VA_ARGS__), {__VA_ARGS__}, ARRAY_IN, &io->bar.name},
+#define WANTED(name, code, ...)                                                                              \
+  {#name, a->name, code, EXTENTS(__VA_ARGS__), {__VA_ARGS__}, ARRAY_OUT, &io->bar.name},
+#include "kernels/clock/vjp_arrays.def"
   };
   memcpy(list, all, sizeof all);
 }
@@ -39,21 +38,10 @@ static void arrays_of(const abut_batch *b, const abut_vjp_args *a, program_io *i
 static program_io io_of(const abut_batch *b, const abut_vjp_args *a) {
   program_io io = program_io_of(b);
   io.nstep = b->tape.nstep;
-  io.exact = 1;
-  io.bar = (cotangents){.qpos = tensor_data(a->qpos),
-                        .qvel = tensor_data(a->qvel),
-                        .xpos = tensor_data(a->xpos),
-                        .xquat = tensor_data(a->xquat),
-                        .contact_force = tensor_data(a->contact_force),
-                        .qpos0 = tensor_data(a->qpos0),
-                        .qvel0 = tensor_data(a->qvel0),
-                        .ctrl = tensor_data(a->ctrl),
-                        .gravity = tensor_data(a->gravity),
-                        .friction = tensor_data(a->friction),
-                        .mass = tensor_data(a->mass),
-                        .stiffness = tensor_data(a->stiffness),
-                        .min_pivot = tensor_data(a->min_pivot),
-                        .status = tensor_data(a->status)};
+  io.reverse = io.exact = 1;
+#define GIVEN(name, code, ...) io.bar.name = tensor_data(a->name);
+#define WANTED(name, code, ...) io.bar.name = tensor_data(a->name);
+#include "kernels/clock/vjp_arrays.def"
   return io;
 }
 
@@ -71,11 +59,11 @@ abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progres
   if (!a->enqueue) ABUT_TRY(b->backend->settle(b, NULL));
   for (;;) {
     io = io_of(b, a);
-    if (a->enqueue) return b->backend->enqueue(b, &program_reverse, &io);
-    ABUT_TRY(b->backend->run(b, &program_reverse, &io, arrays, ARRAYS, (program_report){progress, user}));
+    if (a->enqueue) return b->backend->enqueue(b, &b->reverse, &io);
+    ABUT_TRY(b->backend->run(b, &b->reverse, &io, arrays, ARRAYS, (program_report){progress, user}));
     if (!io.need || io.stop) break;
     /* other steps share a group than in the rollout */
-    ABUT_TRY(batch_make_room(b, io.need, io.need_far, 1));
+    ABUT_TRY(batch_make_room(b, io.need, io.need_room, 1));
   }
   if (io.stop == STOP_UNRECORDED)
     return abut_fail(

@@ -1,4 +1,5 @@
 /* noise.c: random perturbation of states; every number is a function of (seed, environment, step, entry). */
+#include "host/base/real.h"
 #include "host/batch/backend.h"
 #include "kernels/lane/random.h"
 #include "host/batch/noise.h"
@@ -37,9 +38,13 @@ static void perturb_joint(abut_batch *b, int64_t env, int32_t j, const double *d
 abut_status abut_batch_perturb(abut_batch *b, const uint8_t *mask, uint64_t seed, uint64_t step,
                                double sigma_qpos, double sigma_qvel) {
   ABUT_REQUIRE(b, "batch");
-  if (!(sigma_qpos >= 0) || !(sigma_qvel >= 0) || !isfinite(sigma_qpos + sigma_qvel))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_perturb: deviations %g and %g must be non-negative",
-                     sigma_qpos, sigma_qvel);
+  /* noise_normal stays below 9 */
+  if (!(sigma_qpos >= 0) || !(sigma_qvel >= 0) || !real_holds(b->kernels->elem_size, 9 * sigma_qpos) ||
+      !real_holds(b->kernels->elem_size, 9 * sigma_qvel))
+    return abut_fail(
+        ABUT_ERROR_ARGUMENT,
+        "abut_batch_perturb: deviations %g and %g: must be from 0 to what the batch's dtype holds",
+        sigma_qpos, sigma_qvel);
   const abut_model *m = b->model;
   ABUT_TRY(b->backend->fetch(b));
   for (int64_t env = 0; env < b->options.nenv; env++) {

@@ -1,21 +1,7 @@
-/* program.h: what a rollout and its reverse pass consist of, for the backends that run them. */
+/* program.h: running a batch's programs (method.h). */
 #ifndef ABUT_PROGRAM_H
 #define ABUT_PROGRAM_H
 #include "host/batch/batch.h"
-
-typedef struct stage_list {
-  const stage_id *stages;
-  int count;
-} stage_list;
-
-/* clear: once, lanes as they were created. start: environments that begin. step: one round of all lanes'
- * state machines. search: one trial of those that search along a line (none: empty). */
-typedef struct program {
-  stage_list clear, start, step, search;
-} program;
-extern const program program_rollout, program_reverse;
-/* Whether a stage runs even where no lane is live. */
-extern const uint8_t stage_decides[STAGE_COUNT];
 
 /* Asked about ten times a second how far it is. */
 typedef struct program_report {

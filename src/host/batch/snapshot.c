@@ -27,7 +27,7 @@ static void pieces(const abut_batch *b, abut_snapshot *s, piece p[PIECES]) {
   const batch_state *x = &b->state;
   piece list[PIECES] = {{(void **)&s->qpos, x->qpos, n * (size_t)s->nq * s->elem},
                         {(void **)&s->qvel, x->qvel, n * (size_t)s->nv * s->elem},
-                        {(void **)&s->data, x->warm.data, c * RECORD_VALUES * s->elem},
+                        {(void **)&s->data, x->warm.data, c * (size_t)b->method->kept * s->elem},
                         {(void **)&s->count, x->warm.count, n * 4},
                         {(void **)&s->pair, x->warm.pair, c * 4},
                         {(void **)&s->status, x->status, n * 4},
@@ -48,7 +48,7 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   s->nv = b->model->nv;
   s->npair = b->model->npair;
   s->dtype = b->options.dtype;
-  s->contact = b->options.contact;
+  s->contact = b->options.implicit.contact;
   s->capacity = b->capacity;
   s->elem = elem_size(b);
   piece p[PIECES];
@@ -66,11 +66,8 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   return ABUT_OK;
 }
 
-static const char *dtype_name(int32_t dtype) { return dtype == ABUT_F64 ? "f64" : "f32"; }
-static const char *contact_name(int32_t contact) {
-  static const char *const names[] = {"local", "inverse", "longrange"};
-  return names[contact];
-}
+static const char *dtype_name(int32_t dtype) { return abut_option_word("dtype", dtype); }
+static const char *contact_name(int32_t contact) { return abut_option_word("contact", contact); }
 
 abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   ABUT_REQUIRE(b, "batch");
@@ -78,14 +75,14 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   if (s->model != b->model || s->nq != b->model->nq || s->nv != b->model->nv || s->npair != b->model->npair)
     return abut_fail(ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s: it is of another model",
                      (long long)s->nenv, PLURAL(s->nenv));
-  if (s->nenv != b->options.nenv || s->dtype != b->options.dtype || s->contact != b->options.contact)
+  if (s->nenv != b->options.nenv || s->dtype != b->options.dtype || s->contact != b->options.implicit.contact)
     return abut_fail(
         ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s (%s, %s) does not fit a batch of %lld (%s, %s)",
         (long long)s->nenv, PLURAL(s->nenv), dtype_name(s->dtype), contact_name(s->contact),
-        (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.contact));
+        (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.implicit.contact));
   if (s->capacity > b->capacity) ABUT_TRY(batch_make_room(b, s->capacity, 0, 0));
   ABUT_TRY(b->backend->fetch(b));
-  size_t n = (size_t)s->nenv;
+  size_t n = (size_t)s->nenv, row = (size_t)b->method->kept * s->elem;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);
   memcpy(b->state.qvel, s->qvel, n * (size_t)s->nv * s->elem);
   memcpy(b->state.status, s->status, n * 4);
@@ -94,8 +91,7 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   for (size_t i = 0; i < n; i++) {
     size_t to = i * (size_t)b->capacity, from = i * (size_t)s->capacity, c = (size_t)s->count[i];
     memcpy(b->state.warm.pair + to, s->pair + from, c * 4);
-    memcpy(b->state.warm.data + to * RECORD_VALUES * s->elem, s->data + from * RECORD_VALUES * s->elem,
-           c * RECORD_VALUES * s->elem);
+    memcpy(b->state.warm.data + to * row, s->data + from * row, c * row);
   }
   b->tape_valid = 0;
   return b->backend->push(b);

@@ -1,5 +1,6 @@
 /* tape.c: what a recorded rollout keeps for its reverse pass, in the backend's memory. */
 #include "host/batch/tape.h"
+#include "host/base/memory.h"
 #include "host/base/status.h"
 #include <string.h>
 
@@ -10,6 +11,21 @@ void tape_free(abut_batch *b) {
   record_free(b, b->backend, &t->start);
   record_free(b, b->backend, &t->steps);
   memset(t, 0, sizeof *t);
+}
+
+/* Sizes can be counted, and on the CPU are not more than the machine has. */
+static abut_status check_size(const abut_batch *b, int64_t nstep) {
+  int64_t bytes = bytes_add(0, b->options.nenv, tape_bytes(b, nstep));
+  double installed = memory_installed();
+  if (bytes < INT64_MAX && (b->cuda || (double)bytes <= installed)) return ABUT_OK;
+  if (b->cuda)
+    return abut_fail(ABUT_ERROR_MEMORY,
+                     "record of %lld steps of %lld environment%s: more bytes than can be counted",
+                     (long long)nstep, (long long)b->options.nenv, PLURAL(b->options.nenv));
+  return abut_fail(ABUT_ERROR_MEMORY,
+                   "record of %lld steps of %lld environment%s: %s%.3g GiB, this machine has %.1f",
+                   (long long)nstep, (long long)b->options.nenv, PLURAL(b->options.nenv),
+                   bytes == INT64_MAX ? "more than " : "", (double)bytes / 0x1p30, installed / 0x1p30);
 }
 
 static abut_status allocate(abut_batch *b, int64_t nstep) {
@@ -32,6 +48,7 @@ static abut_status allocate(abut_batch *b, int64_t nstep) {
 abut_status tape_prepare(abut_batch *b, const abut_rollout_args *a) {
   abut_tape *t = &b->tape;
   if (!t->qpos || t->capacity_steps < a->nstep) {
+    ABUT_TRY(check_size(b, a->nstep));
     ABUT_TRY(b->backend->settle(b, NULL)); /* the old record may be in use */
     abut_status status = allocate(b, a->nstep);
     if (status != ABUT_OK) {

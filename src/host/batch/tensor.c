@@ -1,5 +1,6 @@
 /* tensor.c: checks of the arrays that cross the API. */
 #include "host/batch/backend.h"
+#include "host/base/memory.h"
 #include "host/base/status.h"
 #include <stdio.h>
 
@@ -19,6 +20,13 @@ static abut_status check_type(const char *name, const abut_tensor *t, int32_t dt
   return abut_fail(ABUT_ERROR_ARGUMENT,
                    "%s: has type code %d with %d lanes of %d bits, needs code %d with 1 lane of %d bits",
                    name, t->dtype.code, t->dtype.lanes, t->dtype.bits, want_code, want_bits);
+}
+
+/* Whether its bytes can be counted. */
+static int countable(const abut_tensor *t) {
+  int64_t bytes = t->dtype.bits / 8;
+  for (int32_t i = 0; i < t->ndim && bytes < INT64_MAX; i++) bytes = bytes_add(0, bytes, t->shape[i]);
+  return bytes < INT64_MAX;
 }
 
 static int compact(const abut_tensor *t) {
@@ -62,6 +70,10 @@ abut_status tensor_check(const char *name, const abut_tensor *t, const abut_opti
   }
   ABUT_TRY(check_type(name, t, batch->dtype, code));
   ABUT_TRY(check_device(name, t, batch));
+  if (!countable(t)) {
+    describe(has, sizeof has, ndim, t->shape);
+    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: shape [%s] has more bytes than can be counted", name, has);
+  }
   if (!compact(t)) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: strides are not compact row-major", name);
   if (!t->data) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: data is NULL", name);
   if (((uintptr_t)t->data + t->byte_offset) % (t->dtype.bits / 8) != 0)

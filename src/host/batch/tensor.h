@@ -31,6 +31,8 @@ typedef struct caller_array {
   int input; /* ARRAY_*; else the program writes it */
   void *pointer;
 } caller_array;
+/* How many extents a row of arrays names. */
+#define EXTENTS(...) ((int32_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
 enum { ARRAY_OUT, ARRAY_IN, ARRAY_IN_BROADCAST }; /* the last: [N|1, ...] or [N|1, T|1, ...] */
 
 /* enqueue: all must lie on the batch's GPU. */

@@ -9,14 +9,11 @@
  *
  * The first failure of a call is kept: what the device computed by then is lost, and so is the batch. */
 #include "host/batch/backend.h"
-#include "host/base/status.h"
+#include "host/cuda/cuda_context.h"
 
 #ifndef ABUT_HAVE_CUDA
 
-static abut_status cuda_find(const abut_options *options) {
-  (void)options;
-  return abut_fail(ABUT_ERROR_DEVICE, "no CUDA: this build has no kernels for GPUs (docs/gpu.md)");
-}
+static abut_status cuda_find(const abut_options *options) { return cuda_find_device(options->device_id); }
 const backend backend_cuda = {.find = cuda_find};
 
 #else
@@ -29,67 +26,47 @@ const backend backend_cuda = {.find = cuda_find};
 enum { LOOPS_SINCE = 12040 /* version of the driver */ };
 /* From here on a batch has threads enough without teams. */
 enum { TEAM_LIMIT = 16384 };
-/* A transfer of that length takes much longer than it takes to ask for it. */
-enum { CHUNK = 2 << 20 };
 
 /* ---------------------------------------------------------------- finding a device */
 
-/* What the host needs to know of the kernels; their functions are in cuda_stages. */
-static const abut_kernels cuda_f64 = {.isa = "cuda", .lanes = 1, .elem_size = 8},
-                          cuda_f32 = {.isa = "cuda", .lanes = 1, .elem_size = 4};
+/* What the host needs to know of the kernels; their functions are in method->gpu. */
+static const method_kernels cuda_f64 = {.isa = "cuda", .lanes = 1, .elem_size = 8},
+                            cuda_f32 = {.isa = "cuda", .lanes = 1, .elem_size = 4};
 
 static abut_status cuda_find(const abut_options *o) {
-  int count = 0, driver = 0;
   if (o->nenv > INT32_MAX / 32)
     return abut_fail(ABUT_ERROR_ARGUMENT, "%lld environments: one device takes %d at most",
                      (long long)o->nenv, INT32_MAX / 32);
-  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
-    return abut_fail(ABUT_ERROR_DEVICE, "no CUDA driver on this machine: device cuda cannot be used");
-  cudaError_t code = cudaGetDeviceCount(&count);
-  if (code != cudaSuccess || count == 0)
-    return abut_fail(ABUT_ERROR_DEVICE, "no CUDA device: %s",
-                     code != cudaSuccess ? cudaGetErrorString(code) : "the driver has none");
-  if (o->device_id >= count)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "device_id %d does not exist, this machine has %d CUDA device%s",
-                     o->device_id, count, PLURAL(count));
-  return ABUT_OK;
+  return cuda_find_device(o->device_id);
 }
-static const abut_kernels *cuda_kernels(const abut_options *o) {
-  return o->dtype == ABUT_F64 ? &cuda_f64 : &cuda_f32;
+static abut_status cuda_kernels(const abut_options *o, const method_kernels **kernels) {
+  *kernels = o->dtype == ABUT_F64 ? &cuda_f64 : &cuda_f32;
+  return ABUT_OK;
 }
 
 /* ---------------------------------------------------------------- graphs */
 
-abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what) {
-  if (c->lost != ABUT_OK) return abut_fail(c->lost, "%s", c->why);
-  if (code == cudaSuccess) return ABUT_OK;
-  abut_status status = code == cudaErrorMemoryAllocation ? ABUT_ERROR_MEMORY : ABUT_ERROR_DEVICE;
-  abut_status failed = abut_fail(status, "%s: %s", what, cudaGetErrorString(code));
-  if (status == ABUT_ERROR_MEMORY) return failed; /* nothing ran: the batch is as it was */
-  c->lost = ABUT_ERROR_DEVICE;
-  snprintf(c->why, sizeof c->why, "the %s is lost: %s: %s", c->owner ? c->owner : "batch", what,
-           cudaGetErrorString(code));
-  return failed;
-}
-
-/* Long-range pairs are the work of a team's leader alone. */
+/* Lists of its own are the work of a team's leader alone. */
 static int team_of(const abut_batch *b) {
   if (b->options.team) return b->options.team;
-  return b->options.nenv < TEAM_LIMIT && !b->params.far ? 32 : 1;
+  return b->options.nenv < TEAM_LIMIT && !b->room ? 32 : 1;
 }
 
-abut_status cuda_launch_stage(abut_batch *b, stage_id stage, cudaStream_t s) {
+static const void *const *stages_of(const abut_batch *b) {
+  return b->method->gpu[b->options.dtype == ABUT_F32][team_of(b) == 32];
+}
+
+abut_status cuda_launch_stage(abut_batch *b, int stage, cudaStream_t s) {
   cuda_device *c = b->cuda;
   int num = (int)b->options.nenv, team = team_of(b);
-  const void *const *stages = cuda_stages(b->options.dtype, team);
   void *args[] = {&c->at.params, &c->at.groups, &c->at.io, &num};
   dim3 grid = {(unsigned)(((int64_t)num * team + BLOCK - 1) / BLOCK), 1, 1}, block = {BLOCK, 1, 1};
-  CK(cudaLaunchKernel(stages[stage], grid, block, args, 0, s));
+  CK(cudaLaunchKernel(stages_of(b)[stage], grid, block, args, 0, s));
   return ABUT_OK;
 }
 
-static abut_status launch_list(abut_batch *b, stage_list list, cudaStream_t s) {
-  for (int i = 0; i < list.count; i++) ABUT_TRY(cuda_launch_stage(b, list.stages[i], s));
+static abut_status launch_phase(abut_batch *b, const phase *p, cudaStream_t s) {
+  for (int i = 0; i < p->count; i++) ABUT_TRY(cuda_launch_stage(b, p->stage[i].stage, s));
   return ABUT_OK;
 }
 
@@ -101,9 +78,9 @@ static abut_status launch_again(cuda_device *c, int which, cudaGraphConditionalH
 }
 
 static abut_status launch_rounds(abut_batch *b, const program *p, int rounds, cudaStream_t s) {
-  for (int i = 0; i < rounds; i++) {
-    ABUT_TRY(launch_list(b, p->step, s));
-    for (int j = 0; j < SEARCHES; j++) ABUT_TRY(launch_list(b, p->search, s));
+  for (int i = 0; i < rounds * p->turns; i++) {
+    const phase *turn = &p->turn[i % p->turns];
+    for (int j = 0; j < phase_repeats(turn); j++) ABUT_TRY(launch_phase(b, turn, s));
   }
   return ABUT_OK;
 }
@@ -112,7 +89,7 @@ abut_status cuda_begin(abut_batch *b, const program *p, const program_io *io, cu
   cuda_device *c = b->cuda;
   program_io device = *io;
   device.state = c->at.state;
-  if (p == &program_rollout) device.next = c->at.next;
+  if (!p->reverse) device.next = c->at.next;
   memcpy(device.parameters, c->at.parameters, sizeof device.parameters);
   device.tally = c->tally;
   device.token = c->token += io->record;
@@ -125,7 +102,7 @@ abut_status cuda_begin(abut_batch *b, const program *p, const program_io *io, cu
 static abut_status launch_commit(abut_batch *b, cudaStream_t s) {
   cuda_device *c = b->cuda;
   int num = (int)b->options.nenv, e = b->kernels->elem_size;
-  int qpos = b->model->nq * e, qvel = b->model->nv * e, contact = RECORD_VALUES * e;
+  int qpos = b->model->nq * e, qvel = b->model->nv * e, contact = b->method->kept * e;
   void *args[] = {&c->at.io, &num, &qpos, &qvel, &contact};
   dim3 grid = {(unsigned)(((int64_t)num * 32 + BLOCK - 1) / BLOCK), 1, 1}, block = {BLOCK, 1, 1};
   CK(cudaLaunchKernel(cuda_control(CONTROL_commit), grid, block, args, 0, s));
@@ -182,14 +159,14 @@ static abut_status add_loop(abut_batch *b, const program *p, int which, cudaStre
   ABUT_TRY(cuda_conditional(c, cudaGraphCondTypeWhile, launch_again, which, s, &handle, &body));
   CK(cudaStreamBeginCaptureToGraph(c->inner, body, NULL, NULL, 0, cudaStreamCaptureModeThreadLocal));
   abut_status status =
-      which == AGAIN_START ? launch_list(b, p->start, c->inner) : launch_rounds(b, p, 1, c->inner);
+      which == AGAIN_START ? launch_phase(b, &p->start, c->inner) : launch_rounds(b, p, 1, c->inner);
   if (status == ABUT_OK) status = launch_again(c, which, handle, c->inner);
   cudaError_t end = cudaStreamEndCapture(c->inner, &body);
-  return status != ABUT_OK ? status : cuda_check(c, end, "cudaStreamEndCapture");
+  return status != ABUT_OK ? status : cuda_check(&c->gpu, end, "cudaStreamEndCapture");
 }
 
 abut_status cuda_emit(abut_batch *b, const program *p, cudaStream_t s) {
-  ABUT_TRY(launch_list(b, p->clear, s));
+  ABUT_TRY(launch_phase(b, &p->clear, s));
   ABUT_TRY(add_loop(b, p, AGAIN_START, s));
   ABUT_TRY(add_loop(b, p, AGAIN_STEP, s));
   return launch_commit(b, s);
@@ -202,20 +179,18 @@ static abut_status build(abut_batch *b, const program *p, int which, graph *g) {
   cuda_device *c = b->cuda;
   CK(cudaStreamBeginCapture(c->outer, cudaStreamCaptureModeThreadLocal));
   abut_status status = which == WHOLE         ? cuda_emit(b, p, c->outer)
-                       : which == AGAIN_CLEAR ? launch_list(b, p->clear, c->outer)
-                       : which == AGAIN_START ? launch_list(b, p->start, c->outer)
+                       : which == AGAIN_CLEAR ? launch_phase(b, &p->clear, c->outer)
+                       : which == AGAIN_START ? launch_phase(b, &p->start, c->outer)
                                               : launch_rounds(b, p, ROUNDS, c->outer);
   cudaError_t end = cudaStreamEndCapture(c->outer, &g->graph);
-  if (status == ABUT_OK) status = cuda_check(c, end, "cudaStreamEndCapture");
+  if (status == ABUT_OK) status = cuda_check(&c->gpu, end, "cudaStreamEndCapture");
   if (status == ABUT_OK)
-    status = cuda_check(c, cudaGraphInstantiate(&g->run, g->graph, 0), "cudaGraphInstantiate");
+    status = cuda_check(&c->gpu, cudaGraphInstantiate(&g->run, g->graph, 0), "cudaGraphInstantiate");
   if (status != ABUT_OK) cuda_graph_free(g); /* the batch may be asked again */
   return status;
 }
 
-static program_graphs *graphs_of(cuda_device *c, const program *p) {
-  return p == &program_rollout ? &c->rollout : &c->reverse;
-}
+static program_graphs *graphs_of(cuda_device *c, const program *p) { return &c->graphs[p->reverse]; }
 abut_status cuda_whole(abut_batch *b, const program *p, graph **g) {
   *g = &graphs_of(b->cuda, p)->whole;
   return (*g)->run ? ABUT_OK : build(b, p, WHOLE, *g);
@@ -234,28 +209,13 @@ static void graphs_free(program_graphs *p) {
 
 /* ---------------------------------------------------------------- memory */
 
-cudaError_t scope_open(cuda_scope *s, int32_t device_id) {
-  int current;
-  cudaError_t code = cudaThreadExchangeStreamCaptureMode(&s->mode);
-  if (code == cudaSuccess) code = cudaGetDevice(&current);
-  if (code != cudaSuccess || current == device_id) return code;
-  code = cudaSetDevice(device_id);
-  if (code == cudaSuccess) s->device = current;
-  return code;
-}
-void scope_close(cuda_scope *s) {
-  if (s->device >= 0) cudaSetDevice(s->device);
-  if (s->mode != cudaStreamCaptureModeRelaxed) cudaThreadExchangeStreamCaptureMode(&s->mode);
-}
-
 static int64_t cuda_lane_bytes(const abut_batch *b) {
   return (int64_t)cuda_layout(b, team_of(b), NULL, &(device_batch){0});
 }
 
 /* What programs use. */
 static void free_memory(cuda_device *c) {
-  graphs_free(&c->rollout);
-  graphs_free(&c->reverse);
+  for (int i = 0; i < 2; i++) graphs_free(&c->graphs[i]);
   if (c->arena.base) cudaFree(c->arena.base);
   c->arena.base = NULL;
 }
@@ -263,9 +223,9 @@ static void free_memory(cuda_device *c) {
 static void cuda_close(abut_batch *b) {
   cuda_device *c = b->cuda;
   SCOPE(caller);
-  cuda_check(c, scope_open(&caller, b->options.device_id), "cudaSetDevice");
+  cuda_check(&c->gpu, scope_open(&caller, b->options.device_id), "cudaSetDevice");
   cuda_void_graphs(c);
-  cuda_check(c, cudaStreamSynchronize(c->stream), "cudaStreamSynchronize");
+  cuda_check(&c->gpu, cudaStreamSynchronize(c->gpu.stream), "cudaStreamSynchronize");
   free_memory(c);
 }
 
@@ -275,28 +235,28 @@ static void cuda_destroy(abut_batch *b) {
   if (!c) return;
   SCOPE(caller);
   scope_open(&caller, b->options.device_id);
-  if (c->stream) cudaStreamSynchronize(c->stream);
+  if (c->gpu.stream) cudaStreamSynchronize(c->gpu.stream);
   free_memory(c);
   if (c->staging) cudaFree(c->staging);
   if (c->tally) cudaFree(c->tally);
   if (c->watched) cudaFreeHost(c->watched);
   if (c->read) cudaFreeHost(c->read);
   if (c->begun) cudaEventDestroy(c->begun);
-  copy_buffer_destroy(c);
-  cudaStream_t streams[] = {c->own, c->watch, c->outer, c->inner};
-  for (int i = 0; i < 4; i++)
+  cudaStream_t streams[] = {c->watch, c->outer, c->inner};
+  for (int i = 0; i < 3; i++)
     if (streams[i]) cudaStreamDestroy(streams[i]);
+  cuda_context_close(&c->gpu);
   free(c);
   b->cuda = NULL;
 }
 
 static abut_status cuda_read(const abut_batch *b, void *host, const void *from, size_t bytes) {
   USE(b);
-  return cuda_to_host(b->cuda, host, from, bytes);
+  return cuda_to_host(&b->cuda->gpu, host, from, bytes);
 }
 static abut_status cuda_write(const abut_batch *b, void *to, const void *host, size_t bytes) {
   USE(b);
-  return cuda_to_device(b->cuda, to, host, bytes);
+  return cuda_to_device(&b->cuda->gpu, to, host, bytes);
 }
 
 static abut_status cuda_allocate(const abut_batch *b, size_t bytes, char **memory) {
@@ -311,7 +271,7 @@ static void cuda_release(const abut_batch *b, void *memory) {
   if (!memory) return;
   SCOPE(caller);
   cudaError_t code = scope_open(&caller, b->options.device_id);
-  if (c->lost == ABUT_OK && cuda_check(c, code, "cudaSetDevice") == ABUT_OK) cuda_void_graphs(c);
+  if (c->gpu.lost == ABUT_OK && cuda_check(&c->gpu, code, "cudaSetDevice") == ABUT_OK) cuda_void_graphs(c);
   cudaFree(memory);
 }
 
@@ -319,8 +279,7 @@ static void cuda_release(const abut_batch *b, void *memory) {
 static abut_status load_kernels(abut_batch *b) {
   cuda_device *c = b->cuda;
   struct cudaFuncAttributes attributes;
-  const void *const *stages = cuda_stages(b->options.dtype, team_of(b));
-  for (int i = 0; i < STAGE_COUNT; i++) CK(cudaFuncGetAttributes(&attributes, stages[i]));
+  for (int i = 0; i < b->method->stages; i++) CK(cudaFuncGetAttributes(&attributes, stages_of(b)[i]));
   for (int i = 0; i < CONTROL_COUNT; i++) CK(cudaFuncGetAttributes(&attributes, cuda_control((control_id)i)));
   return ABUT_OK;
 }
@@ -329,8 +288,7 @@ static abut_status load_kernels(abut_batch *b) {
 static abut_status create_device(abut_batch *b) {
   cuda_device *c = b->cuda;
   ABUT_TRY(load_kernels(b));
-  if (!b->options.stream) CK(cudaStreamCreateWithFlags(&c->own, cudaStreamDefault));
-  c->stream = b->options.stream ? b->options.stream : c->own;
+  ABUT_TRY(cuda_context_open(&c->gpu, b->options.stream, cudaStreamDefault));
   CK(cudaStreamCreateWithFlags(&c->watch, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->outer, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->inner, cudaStreamNonBlocking));
@@ -338,8 +296,8 @@ static abut_status create_device(abut_batch *b) {
   CK(cudaHostAlloc((void **)&c->watched, sizeof *c->watched, cudaHostAllocDefault));
   CK(cudaHostAlloc((void **)&c->read, sizeof *c->read, cudaHostAllocDefault));
   CK(cudaMalloc((void **)&c->tally, sizeof *c->tally));
-  CK(cudaMemsetAsync(c->tally, 0, sizeof *c->tally, c->stream));
-  return copy_buffer_create(c, CHUNK);
+  CK(cudaMemsetAsync(c->tally, 0, sizeof *c->tally, c->gpu.stream));
+  return ABUT_OK;
 }
 
 static abut_status open_memory(abut_batch *b) {
@@ -351,7 +309,7 @@ static abut_status open_memory(abut_batch *b) {
                      (long long)b->options.nenv, b->options.nenv == 1 ? " needs" : "s need",
                      (double)bytes / 0x1p30, b->options.device_id, (double)free_bytes / 0x1p30);
   CK(cudaMalloc((void **)&c->arena.base, bytes));
-  if (!getenv("ABUT_CUDA_UNSET")) CK(cudaMemsetAsync(c->arena.base, 0, bytes, c->stream));
+  if (!getenv("ABUT_CUDA_UNSET")) CK(cudaMemsetAsync(c->arena.base, 0, bytes, c->gpu.stream));
   cuda_layout(b, team_of(b), c->arena.base, &c->at);
   ABUT_TRY(cuda_fill(b, team_of(b), &c->at));
   return cuda_push(b);
@@ -362,17 +320,16 @@ static abut_status cuda_open(abut_batch *b) {
   if (first) b->cuda = calloc(1, sizeof *b->cuda);
   cuda_device *c = b->cuda;
   if (!c) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
+  c->gpu.owner = "batch";
+  c->gpu.device_id = b->options.device_id;
   cudaDriverGetVersion(&driver);
   if (first) c->loops = driver >= LOOPS_SINCE && !getenv("ABUT_CUDA_UNROLL");
   SCOPE(caller);
-  abut_status status = cuda_check(c, scope_open(&caller, b->options.device_id), "cudaSetDevice");
+  abut_status status = cuda_check(&c->gpu, scope_open(&caller, b->options.device_id), "cudaSetDevice");
   if (status == ABUT_OK && first) status = create_device(b);
   if (status == ABUT_OK) status = open_memory(b);
   /* a batch that could not grow has nothing to go on with */
-  if (status != ABUT_OK && c->lost == ABUT_OK && !first) {
-    c->lost = status;
-    snprintf(c->why, sizeof c->why, "the batch is lost: %s", abut_error_message());
-  }
+  if (status != ABUT_OK && !first) cuda_context_lose(&c->gpu, status);
   return status;
 }
 
@@ -383,7 +340,8 @@ static abut_status cuda_commit(abut_batch *b) {
   cuda_device *c = b->cuda;
   USE(b);
   c->device_newer = 1;
-  return cuda_to_host(c, b->state.status, c->at.state.status, (size_t)b->options.nenv * sizeof(uint32_t));
+  return cuda_to_host(&c->gpu, b->state.status, c->at.state.status,
+                      (size_t)b->options.nenv * sizeof(uint32_t));
 }
 
 /* Reads the counters while the device works, and passes a stop on. */
@@ -391,7 +349,7 @@ static abut_status watch(abut_batch *b, const program_io *io, program_report rep
   cuda_device *c = b->cuda;
   const struct timespec pause = {0, 200 * 1000}; /* short, for short rollouts; told every 500th time */
   if (report.progress) CK(cudaEventSynchronize(c->begun)); /* begin would overwrite a stop */
-  for (int i = 0; report.progress && cudaStreamQuery(c->stream) == cudaErrorNotReady; i++) {
+  for (int i = 0; report.progress && cudaStreamQuery(c->gpu.stream) == cudaErrorNotReady; i++) {
     nanosleep(&pause, NULL);
     if (i % 500 != 499) continue;
     CK(cudaMemcpyAsync(c->watched, c->at.io, sizeof *c->watched, cudaMemcpyDefault, c->watch));
@@ -404,13 +362,13 @@ static abut_status watch(abut_batch *b, const program_io *io, program_report rep
       break;
     }
   }
-  CK(cudaStreamSynchronize(c->stream));
+  CK(cudaStreamSynchronize(c->gpu.stream));
   return ABUT_OK;
 }
 
 static abut_status read_counters(cuda_device *c, program_io *io) {
-  CK(cudaMemcpyAsync(c->watched, c->at.io, sizeof *c->watched, cudaMemcpyDefault, c->stream));
-  CK(cudaStreamSynchronize(c->stream));
+  CK(cudaMemcpyAsync(c->watched, c->at.io, sizeof *c->watched, cudaMemcpyDefault, c->gpu.stream));
+  CK(cudaStreamSynchronize(c->gpu.stream));
   program_io_counters(io, c->watched);
   if (io->finished == io->nenv) io->stop = 0; /* it came too late: all is done, and committed */
   return ABUT_OK;
@@ -420,7 +378,7 @@ static abut_status run_loops(abut_batch *b, const program *p, program_io *io, pr
   cuda_device *c = b->cuda;
   graph *whole;
   ABUT_TRY(cuda_whole(b, p, &whole));
-  CK(cudaGraphLaunch(whole->run, c->stream));
+  CK(cudaGraphLaunch(whole->run, c->gpu.stream));
   ABUT_TRY(watch(b, io, report));
   return read_counters(c, io);
 }
@@ -437,14 +395,14 @@ abut_status cuda_repeat(abut_batch *b, program_io *io, program_report report, cu
     ABUT_TRY(read_counters(c, io));
     if (report.progress && program_reports(report, io, io->steps)) io->stop = io->finished < io->nenv;
   }
-  return launch_commit(b, c->stream);
+  return launch_commit(b, c->gpu.stream);
 }
 
 static abut_status launch_part(abut_batch *b, void *arg, int part) {
   cuda_device *c = b->cuda;
   program_graphs *g = arg;
   const graph *chosen = part == AGAIN_CLEAR ? &g->clear : part == AGAIN_START ? &g->start : &g->rounds;
-  CK(cudaGraphLaunch(chosen->run, c->stream));
+  CK(cudaGraphLaunch(chosen->run, c->gpu.stream));
   return ABUT_OK;
 }
 
@@ -470,8 +428,8 @@ static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, con
   }
   USE(b);
   ABUT_TRY(cuda_stage(c, arrays, count));
-  ABUT_TRY(cuda_begin(b, p, io, c->stream));
-  CK(cudaEventRecord(c->begun, c->stream));
+  ABUT_TRY(cuda_begin(b, p, io, c->gpu.stream));
+  CK(cudaEventRecord(c->begun, c->gpu.stream));
   abut_status status = run_program(b, p, io, report);
   abut_status copied = cuda_unstage(c, arrays, count, status == ABUT_OK && !io->need && !io->stop);
   return status != ABUT_OK ? status : copied;
@@ -479,7 +437,7 @@ static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, con
 
 void cuda_unroll(abut_batch *b) { b->cuda->loops = 0; }
 
-void cuda_chunk(abut_batch *b, size_t bytes) { b->cuda->buffer.bytes = bytes; }
+void cuda_chunk(abut_batch *b, size_t bytes) { b->cuda->gpu.buffer.bytes = bytes; }
 
 const backend backend_cuda = {.find = cuda_find,
                               .holds = cuda_holds,
@@ -499,9 +457,3 @@ const backend backend_cuda = {.find = cuda_find,
                               .fetch = cuda_fetch,
                               .push = cuda_push};
 #endif
-
-abut_status backend_find_gpu(int32_t device_id) {
-  abut_options o = abut_default_options();
-  o.device_id = device_id;
-  return backend_cuda.find(&o);
-}

@@ -1,12 +1,11 @@
 /* cuda_device.h: what the CUDA backend keeps of a batch, for the files it consists of: backend_cuda.c
- * (device, graphs, memory, programs that the host waits for), cuda_stream.c (enqueued ones), cuda_copy.c
- * (copies), cuda_profile.c (programs timed stage by stage). */
+ * (graphs, memory, programs that the host waits for), cuda_stream.c (enqueued ones), cuda_copy.c (state and
+ * the caller's arrays), cuda_profile.c (programs timed stage by stage). */
 #ifndef ABUT_CUDA_DEVICE_H
 #define ABUT_CUDA_DEVICE_H
 #include "host/batch/backend.h"
+#include "host/cuda/cuda_context.h"
 #include "host/cuda/cuda_memory.h"
-#include "host/cuda/cuda_scope.h"
-#include "host/base/status.h"
 
 enum { ROUNDS = 8, SEARCHES = 2, BLOCK = 64 };
 
@@ -20,25 +19,16 @@ typedef struct program_graphs {
   graph whole, clear, start, rounds;
 } program_graphs;
 
-/* Pinned memory in two halves: while one is on its way, the host fills or empties the other. */
-typedef struct copy_buffer {
-  char *half[2];
-  cudaEvent_t done[2]; /* its last transfer */
-  size_t bytes;        /* of a half */
-  int next;
-} copy_buffer;
-
 typedef struct cuda_device {
+  cuda_context gpu;
   cuda_arena arena;
   device_batch at;
-  int loops;           /* conditional nodes work here */
-  cudaStream_t stream; /* the caller's, or own */
-  cudaStream_t own, watch;
+  int loops; /* conditional nodes work here */
+  cudaStream_t watch;
   cudaStream_t outer, inner; /* captures go there: of programs, of the bodies of their loops */
-  program_graphs rollout, reverse;
-  char *staging; /* room for the caller's arrays in host memory */
+  program_graphs graphs[2];  /* of the rollout, of its reverse pass */
+  char *staging;             /* room for the caller's arrays in host memory */
   size_t staging_bytes;
-  copy_buffer buffer;
   cudaEvent_t begun;    /* a program that the host waits for */
   program_io *watched;  /* pinned */
   program_tally *tally; /* at one address as long as the batch lives */
@@ -48,21 +38,15 @@ typedef struct cuda_device {
   int enqueued, untold; /* something may be under way; it counted what abut_batch_sync did not tell yet */
   int captured;         /* the caller may replay something whenever he likes */
   int device_newer;
-  const char *owner; /* NULL: a batch */
-  abut_status lost;  /* not ABUT_OK: the device failed, and so does every later call */
-  char why[256];
 } cuda_device;
 
-/* Keeps the first failure. */
-abut_status cuda_check(cuda_device *c, cudaError_t code, const char *what);
-#define CK(call) ABUT_TRY(cuda_check(c, call, #call))
-
+#define CK(call) CUDA_TRY(&c->gpu, call)
 /* To the end of the block the batch's device is the current one. */
-#define USE(b)                                                                                               \
-  SCOPE(caller);                                                                                             \
-  ABUT_TRY(cuda_check((b)->cuda, scope_open(&caller, (b)->options.device_id), "cudaSetDevice"))
+#define USE(b) CUDA_USE(&(b)->cuda->gpu)
 
-abut_status cuda_launch_stage(abut_batch *b, stage_id stage, cudaStream_t s);
+abut_status cuda_launch_stage(abut_batch *b, int stage, cudaStream_t s);
+/* How often a round launches a phase: one that repeats cannot ask in between. */
+static inline int phase_repeats(const phase *p) { return p->repeat < 0 ? 1 : SEARCHES; }
 void cuda_graph_free(graph *g);
 /* Sets io for the kernels: where state, parameters and counters lie. */
 abut_status cuda_begin(abut_batch *b, const program *p, const program_io *io, cudaStream_t s);
@@ -81,11 +65,7 @@ abut_status cuda_conditional(cuda_device *c, enum cudaGraphConditionalNodeType t
                              int which, cudaStream_t s, cudaGraphConditionalHandle *handle,
                              cudaGraph_t *body);
 
-/* cuda_copy.c. To the device: the source may be changed on return. To the host: it is there on return. */
-abut_status cuda_to_device(cuda_device *c, void *to, const void *host, size_t bytes);
-abut_status cuda_to_host(cuda_device *c, void *host, const void *from, size_t bytes);
-abut_status copy_buffer_create(cuda_device *c, size_t bytes);
-void copy_buffer_destroy(cuda_device *c);
+/* cuda_copy.c */
 abut_status cuda_push(abut_batch *b);
 abut_status cuda_fetch(abut_batch *b);
 abut_status cuda_holds(const abut_options *o, const char *name, const abut_tensor *t);

@@ -3,20 +3,10 @@
 #ifdef ABUT_HAVE_CUDA
 #include "host/cuda/cuda_memory.h"
 #include "host/batch/backend.h"
+#include "host/batch/layout.h"
 #include "host/base/status.h"
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct placer {
-  char *base;
-  size_t used;
-} placer;
-
-static void *place(placer *p, int64_t count, size_t element) {
-  char *at = p->base ? p->base + p->used : NULL;
-  p->used += round_up((size_t)count * element);
-  return at;
-}
 
 static void place_state(placer *p, const abut_batch *b, batch_state *s) {
   int64_t n = b->options.nenv, c = n * b->capacity;
@@ -24,7 +14,7 @@ static void place_state(placer *p, const abut_batch *b, batch_state *s) {
   s->qvel = place(p, n * b->model->nv, elem_size(b));
   s->warm.count = place(p, n, 4);
   s->warm.pair = place(p, c, 4);
-  s->warm.data = place(p, c * RECORD_VALUES, elem_size(b));
+  s->warm.data = place(p, c * b->method->kept, elem_size(b));
   s->status = place(p, n, 4);
   s->fresh = place(p, n, 1);
 }
@@ -33,24 +23,19 @@ static void place_model(placer *p, const abut_model *m, abut_model *at) {
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
   *at = *m;
 #define X(type, name, rows, columns) at->name = place(p, (int64_t)m->rows * (columns), sizeof(type));
-#include "host/model/model.def"
+#include "kernels/tree/model.def"
 #undef X
   (void)nq, (void)nv, (void)nu;
 }
 
-/* order, slot_pair, slot_on, slot_new; pair_slot, pair_want; envelope */
-static int64_t list_length(const abut_batch *b) {
-  return 4 * ((int64_t)b->nslot + 1) + 2 * ((int64_t)b->model->npair + 1) + b->model->nv + 1;
-}
-static int64_t padded_environments(const abut_batch *b, int team) {
-  return team == 1 ? (b->options.nenv + 31) / 32 * 32 : b->options.nenv;
-}
+/* Environments whose fields interleave. */
+static int32_t tile_size(int team) { return team == 1 ? 32 : 1; }
 
 size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at) {
   placer p = {base, 0};
   const step_params *k = &b->params;
   const abut_model *m = b->model;
-  int64_t n = b->options.nenv, padded = padded_environments(b, team);
+  int64_t n = b->options.nenv, tile = tile_size(team);
   at->params = place(&p, 1, sizeof *at->params);
   at->io = place(&p, 1, sizeof *at->io);
   at->model_at = place(&p, 1, sizeof *at->model_at);
@@ -67,34 +52,10 @@ size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at) 
   place_state(&p, b, &at->state);
   place_state(&p, b, &at->next);
   at->groups = place(&p, n, sizeof *at->groups);
-  at->lists = place(&p, n * list_length(b), 4);
-  at->work = place(&p, padded * k->at.size, elem_size(b));
-  at->slots = place(&p, padded * b->nslot * k->slot_at.size, elem_size(b));
-  at->far = place(&p, n, far_place(b, NULL, &(lane_group){0}));
+  at->own = place(&p, n, b->method->own_size);
+  at->tile_bytes = (size_t)group_bytes(b, (int32_t)tile);
+  at->tiles = place(&p, (n + tile - 1) / tile, at->tile_bytes);
   return p.used;
-}
-
-/* First byte of a field block of environment e: its own, or its lane of its tile. */
-static char *field_block(const abut_batch *b, int team, char *base, int64_t e, int64_t rows) {
-  int64_t first = team == 1 ? e / 32 * 32 * rows + e % 32 : e * rows;
-  return base + (size_t)first * elem_size(b);
-}
-
-static lane_group group_at(const abut_batch *b, int team, const device_batch *at, int64_t e) {
-  lane_group g = {0};
-  int32_t *list = at->lists + e * list_length(b), slots = b->nslot + 1, pairs = b->model->npair + 1;
-  g.capacity = b->nslot;
-  g.work = field_block(b, team, at->work, e, b->params.at.size);
-  g.slots = field_block(b, team, at->slots, e, (int64_t)b->nslot * b->params.slot_at.size);
-  g.order = list;
-  g.slot_pair = list + slots;
-  g.slot_on = (uint32_t *)(list + 2 * slots);
-  g.slot_new = (uint32_t *)(list + 3 * slots);
-  g.pair_slot = list + 4 * slots;
-  g.pair_want = (uint32_t *)(list + 4 * slots + pairs);
-  g.envelope = list + 4 * slots + 2 * pairs;
-  far_place(b, at->far + (size_t)e * far_place(b, NULL, &g), &g);
-  return g;
 }
 
 static abut_status fill_model(const abut_batch *b, const device_batch *at) {
@@ -102,7 +63,7 @@ static abut_status fill_model(const abut_batch *b, const device_batch *at) {
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
 #define X(type, name, rows, columns)                                                                         \
   ABUT_TRY(backend_cuda.write(b, at->model.name, m->name, (size_t)m->rows *(columns) * sizeof(type)));
-#include "host/model/model.def"
+#include "kernels/tree/model.def"
 #undef X
   (void)nq, (void)nv, (void)nu;
   return backend_cuda.write(b, at->model_at, &at->model, sizeof at->model);
@@ -118,7 +79,7 @@ static abut_status fill_pairs(const abut_batch *b, const device_batch *at) {
     for (int j = 0; j < 2; j++) {
       pair_side *s = &pairs[i].side[j];
       if (s->points) s->points = at->model.point + (s->points - m->point);
-      if (!pairs[i].far) continue;
+      if (!s->tree.sphere) continue;
       s->tree.sphere = at->model.node_sphere + (s->tree.sphere - m->node_sphere);
       s->tree.child = at->model.node_child + (s->tree.child - m->node_child);
       s->tree.corners = at->model.triangle + (s->tree.corners - m->triangle);
@@ -128,17 +89,34 @@ static abut_status fill_pairs(const abut_batch *b, const device_batch *at) {
   return status;
 }
 
+/* Lane groups of a tile, and what the method has of its own in them, as they lie on the device. */
+static void tile_at(const abut_batch *b, int32_t tile, const device_batch *at, int64_t first, lane_group *g,
+                    char *own) {
+  size_t size = b->method->own_size;
+  placer p = {at->tiles + (size_t)(first / tile) * at->tile_bytes, 0};
+  memset(g, 0, (size_t)tile * sizeof *g);
+  memset(own, 0, (size_t)tile * size);
+  group_place(&p, b, tile, g, own);
+  for (int32_t i = 0; i < tile; i++) g[i].own = at->own + (size_t)(first + i) * size;
+}
+
 static abut_status fill_groups(const abut_batch *b, int team, const device_batch *at) {
   enum { CHUNK = 1024 };
+  const size_t size = b->method->own_size;
+  const int32_t tile = tile_size(team);
   lane_group *groups = malloc(CHUNK * sizeof *groups);
-  if (!groups) return abut_fail(ABUT_ERROR_MEMORY, "lane groups: out of memory");
+  char *own = malloc(CHUNK * size + 1);
   abut_status status = ABUT_OK;
+  if (!groups || !own) status = abut_fail(ABUT_ERROR_MEMORY, "lane groups: out of memory");
   for (int64_t first = 0; first < b->options.nenv && status == ABUT_OK; first += CHUNK) {
     int64_t n = b->options.nenv - first < CHUNK ? b->options.nenv - first : CHUNK;
-    for (int64_t i = 0; i < n; i++) groups[i] = group_at(b, team, at, first + i);
+    for (int64_t i = 0; i < n; i += tile) tile_at(b, tile, at, first + i, groups + i, own + (size_t)i * size);
     status = backend_cuda.write(b, at->groups + first, groups, (size_t)n * sizeof *groups);
+    if (status == ABUT_OK && size)
+      status = backend_cuda.write(b, at->own + (size_t)first * size, own, (size_t)n * size);
   }
   free(groups);
+  free(own);
   return status;
 }
 
@@ -168,27 +146,16 @@ void cuda_state_copies(const abut_batch *b, const batch_state *d, state_copy cop
                                          {h->qvel, d->qvel, n * (size_t)b->model->nv * e},
                                          {h->warm.count, d->warm.count, n * 4},
                                          {h->warm.pair, d->warm.pair, c * 4},
-                                         {h->warm.data, d->warm.data, c * RECORD_VALUES * e},
+                                         {h->warm.data, d->warm.data, c * (size_t)b->method->kept * e},
                                          {h->status, d->status, n * 4},
                                          {h->fresh, d->fresh, n}};
   memcpy(copies, list, sizeof list);
 }
 
-extern const void *const abut_stages_f64_team1[], *const abut_stages_f64_team32[];
-extern const void *const abut_stages_f32_team1[], *const abut_stages_f32_team32[];
 extern const void *const abut_controls[CONTROL_COUNT];
 extern const void *const abut_roof_kernel_f64_team1, *const abut_roof_kernel_f32_team1;
 
-const void *const *cuda_stages(int32_t dtype, int team) {
-  if (dtype == ABUT_F64) return team == 1 ? abut_stages_f64_team1 : abut_stages_f64_team32;
-  return team == 1 ? abut_stages_f32_team1 : abut_stages_f32_team32;
-}
 const void *cuda_control(control_id which) { return abut_controls[which]; }
-extern const void *const abut_manifold_kernels_f64_team32[MANIFOLD_COUNT];
-extern const void *const abut_manifold_kernels_f32_team32[MANIFOLD_COUNT];
-const void *const *cuda_manifold_kernels(int32_t dtype) {
-  return dtype == ABUT_F64 ? abut_manifold_kernels_f64_team32 : abut_manifold_kernels_f32_team32;
-}
 const void *cuda_roof(int32_t dtype) {
   return dtype == ABUT_F64 ? abut_roof_kernel_f64_team1 : abut_roof_kernel_f32_team1;
 }

@@ -2,7 +2,7 @@
 #ifndef ABUT_CUDA_MEMORY_H
 #define ABUT_CUDA_MEMORY_H
 #include "host/batch/program.h"
-#include <cuda_runtime_api.h>
+#include "host/cuda/cuda_context.h"
 
 typedef struct cuda_arena {
   char *base;
@@ -19,8 +19,9 @@ typedef struct device_batch {
   pair_info *pairs;
   int32_t *path_adr, *path;
   double *geom_box, *body_radius;
-  char *work, *slots, *far;
-  int32_t *lists; /* of all lane groups */
+  char *own;   /* what the method has of its own in each lane group */
+  char *tiles; /* arrays of lane groups, 1 or 32 of them interleaved in a tile */
+  size_t tile_bytes;
 } device_batch;
 
 /* Places everything from base on (NULL: only counts) and returns the bytes that takes. team: threads per
@@ -29,8 +30,7 @@ size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at);
 /* Copies model, parameters of stages and lane groups to where they lie. */
 abut_status cuda_fill(const abut_batch *b, int team, device_batch *at);
 
-enum { STATE_COPIES = 7, ARENA_ALIGN = 256 };
-static inline size_t round_up(size_t bytes) { return (bytes + ARENA_ALIGN - 1) / ARENA_ALIGN * ARENA_ALIGN; }
+enum { STATE_COPIES = 7 };
 
 /* The pieces of a state, in the host's mirror and on the device. */
 typedef struct state_copy {
@@ -39,8 +39,6 @@ typedef struct state_copy {
 } state_copy;
 void cuda_state_copies(const abut_batch *b, const batch_state *device, state_copy copies[STATE_COPIES]);
 
-/* Kernels in the order of stage_id; dtype ABUT_F64 or ABUT_F32, team 1 or 32. */
-const void *const *cuda_stages(int32_t dtype, int team);
 /* The kernels that steer a program: whether a loop goes on, its begin and end, whether a captured one may run
  * (rollout.inl: program_again, program_begin, program_commit, program_open). */
 typedef enum control_id {
@@ -51,16 +49,6 @@ typedef enum control_id {
   CONTROL_COUNT
 } control_id;
 const void *cuda_control(control_id which);
-/* Kernels of contact manifolds (kernels/items/manifold.cu). */
-typedef enum manifold_kernel_id {
-  MANIFOLD_contacts,
-  MANIFOLD_gradient,
-  MANIFOLD_room,
-  MANIFOLD_edges,
-  MANIFOLD_distances,
-  MANIFOLD_COUNT
-} manifold_kernel_id;
-const void *const *cuda_manifold_kernels(int32_t dtype);
 /* The kernel that does nothing but one operation (kernels/items/roof.inl). */
 const void *cuda_roof(int32_t dtype);
 

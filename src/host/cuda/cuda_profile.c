@@ -3,11 +3,9 @@
  * pace at which a host can launch does not count. Same kernels in the same order, so same results. */
 #include "host/cuda/profile.h"
 
-const char *const stage_names[STAGE_COUNT] = {
-#define STAGE(name) #name,
-#define DECIDE(name) #name,
-#include "kernels/method/stages.def"
-};
+const char *stage_name(int32_t method, int32_t stage) {
+  return stage < methods[method]->stages ? methods[method]->stage_names[stage] : NULL;
+}
 void batch_profile(abut_batch *b, stage_profile *profile) { b->profile = profile; }
 
 #ifdef ABUT_HAVE_CUDA
@@ -16,11 +14,11 @@ void batch_profile(abut_batch *b, stage_profile *profile) { b->profile = profile
 #include <assert.h>
 #include <string.h>
 
-enum { STAGES = 64, IDLE_ROUNDS = 16 };
+enum { STAGES = 96, IDLE_ROUNDS = 16 };
 
 typedef struct timed_part {
   graph graph;
-  stage_id stages[STAGES];
+  int stages[STAGES];
   int count;
 } timed_part;
 
@@ -34,12 +32,12 @@ static abut_status mark(cuda_device *c, cudaEvent_t event) {
   return ABUT_OK;
 }
 
-static abut_status add_list(abut_batch *b, timed_program *t, timed_part *part, stage_list list) {
-  for (int i = 0; i < list.count; i++) {
+static abut_status add_phase(abut_batch *b, timed_program *t, timed_part *part, const phase *p) {
+  for (int i = 0; i < p->count; i++) {
     assert(part->count < STAGES);
-    ABUT_TRY(cuda_launch_stage(b, list.stages[i], b->cuda->outer));
+    ABUT_TRY(cuda_launch_stage(b, p->stage[i].stage, b->cuda->outer));
     ABUT_TRY(mark(b->cuda, t->events[part->count + 2]));
-    part->stages[part->count++] = list.stages[i];
+    part->stages[part->count++] = p->stage[i].stage;
   }
   return ABUT_OK;
 }
@@ -47,10 +45,10 @@ static abut_status add_list(abut_batch *b, timed_program *t, timed_part *part, s
 static abut_status add_part(abut_batch *b, const program *p, timed_program *t, int which) {
   timed_part *part = &t->part[which];
   for (int i = 0; i < 2; i++) ABUT_TRY(mark(b->cuda, t->events[i]));
-  if (which == AGAIN_CLEAR) return add_list(b, t, part, p->clear);
-  if (which == AGAIN_START) return add_list(b, t, part, p->start);
-  ABUT_TRY(add_list(b, t, part, p->step));
-  for (int i = 0; i < SEARCHES; i++) ABUT_TRY(add_list(b, t, part, p->search));
+  if (which == AGAIN_CLEAR) return add_phase(b, t, part, &p->clear);
+  if (which == AGAIN_START) return add_phase(b, t, part, &p->start);
+  for (int i = 0; i < p->turns; i++)
+    for (int j = 0; j < phase_repeats(&p->turn[i]); j++) ABUT_TRY(add_phase(b, t, part, &p->turn[i]));
   return ABUT_OK;
 }
 
@@ -77,8 +75,8 @@ static void timed_close(timed_program *t) {
 /* seconds[0]: between the first two marks; seconds[i + 1]: of stage i. */
 static abut_status run_part(abut_batch *b, timed_program *t, int which, double seconds[STAGES + 1]) {
   cuda_device *c = b->cuda;
-  CK(cudaGraphLaunch(t->part[which].graph.run, c->stream));
-  CK(cudaStreamSynchronize(c->stream));
+  CK(cudaGraphLaunch(t->part[which].graph.run, c->gpu.stream));
+  CK(cudaStreamSynchronize(c->gpu.stream));
   for (int i = 0; i <= t->part[which].count; i++) {
     float ms = 0;
     CK(cudaEventElapsedTime(&ms, t->events[i], t->events[i + 1]));
@@ -103,7 +101,7 @@ static abut_status sum_part(abut_batch *b, void *arg, int which) {
 static abut_status time_idle(abut_batch *b, timed_program *t) {
   stage_profile *mean = b->profile;
   double seconds[STAGES + 1];
-  int launches[STAGE_COUNT] = {0};
+  int launches[MAX_STAGES] = {0};
   for (int round = 0; round < IDLE_ROUNDS; round++)
     for (int which = AGAIN_START; which <= AGAIN_STEP; which++) {
       const timed_part *part = &t->part[which];
@@ -114,7 +112,7 @@ static abut_status time_idle(abut_batch *b, timed_program *t) {
         launches[part->stages[i]]++;
       }
     }
-  for (int s = 0; s < STAGE_COUNT; s++)
+  for (int s = 0; s < b->method->stages; s++)
     if (launches[s]) mean->idle[s] /= launches[s];
   return ABUT_OK;
 }

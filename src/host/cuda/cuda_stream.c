@@ -24,27 +24,27 @@ static abut_status add_branch(abut_batch *b, const program *p, const program_io 
   cuda_device *c = b->cuda;
   cudaGraphConditionalHandle handle;
   cudaGraph_t body;
-  ABUT_TRY(cuda_conditional(c, cudaGraphCondTypeIf, launch_gate, 0, c->stream, &handle, &body));
+  ABUT_TRY(cuda_conditional(c, cudaGraphCondTypeIf, launch_gate, 0, c->gpu.stream, &handle, &body));
   CK(cudaStreamBeginCaptureToGraph(c->outer, body, NULL, NULL, 0, cudaStreamCaptureModeThreadLocal));
   abut_status status = cuda_begin(b, p, io, c->outer);
   if (status == ABUT_OK) status = cuda_emit(b, p, c->outer);
   cudaError_t end = cudaStreamEndCapture(c->outer, &body);
-  return status != ABUT_OK ? status : cuda_check(c, end, "cudaStreamEndCapture");
+  return status != ABUT_OK ? status : cuda_check(&c->gpu, end, "cudaStreamEndCapture");
 }
 
 /* Half a program may loop for ever, so a failure ends the capture: by a call that is not allowed in one. */
 static abut_status add_to_capture(abut_batch *b, const program *p, const program_io *io) {
   abut_status status = add_branch(b, p, io);
-  if (status != ABUT_OK) cudaStreamSynchronize(b->cuda->stream);
+  if (status != ABUT_OK) cudaStreamSynchronize(b->cuda->gpu.stream);
   return status;
 }
 
 /* A capture elsewhere that the legacy stream would join counts as one of this stream. */
 static abut_status capture_status(cuda_device *c, enum cudaStreamCaptureStatus *capture) {
-  cudaError_t code = cudaStreamIsCapturing(c->stream, capture);
+  cudaError_t code = cudaStreamIsCapturing(c->gpu.stream, capture);
   if (code == cudaErrorStreamCaptureImplicit)
     return abut_fail(ABUT_ERROR_ARGUMENT, "the default stream cannot be used during a capture");
-  return cuda_check(c, code, "cudaStreamIsCapturing");
+  return cuda_check(&c->gpu, code, "cudaStreamIsCapturing");
 }
 
 abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io) {
@@ -67,48 +67,49 @@ abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io) 
     return abut_fail(ABUT_ERROR_ARGUMENT, "enqueue: the stream's capture is no longer valid");
   ABUT_TRY(cuda_whole(b, p, &g));
   c->enqueued = c->untold = 1;
-  ABUT_TRY(cuda_begin(b, p, &counted, c->stream));
-  CK(cudaGraphLaunch(g->run, c->stream));
+  ABUT_TRY(cuda_begin(b, p, &counted, c->gpu.stream));
+  CK(cudaGraphLaunch(g->run, c->gpu.stream));
   return ABUT_OK;
 }
 
 /* ---------------------------------------------------------------- what they met */
 
 static abut_status write_tally(cuda_device *c, program_tally t) {
-  ABUT_TRY(cuda_to_device(c, c->tally, &t, sizeof t));
-  CK(cudaStreamSynchronize(c->stream));
+  ABUT_TRY(cuda_to_device(&c->gpu, c->tally, &t, sizeof t));
+  CK(cudaStreamSynchronize(c->gpu.stream));
   return ABUT_OK;
 }
 
 abut_status cuda_void_graphs(cuda_device *c) {
   if (!c->captured) return ABUT_OK;
   c->generation++;
-  return cuda_to_device(c, &c->tally->generation, &c->generation, sizeof c->generation);
+  return cuda_to_device(&c->gpu, &c->tally->generation, &c->generation, sizeof c->generation);
 }
 
 /* Counters up to now, and none on the device from here on. */
 static abut_status take_tally(cuda_device *c, program_tally *t, int all) {
-  CK(cudaMemcpyAsync(c->read, c->tally, sizeof *c->read, cudaMemcpyDefault, c->stream));
-  CK(cudaStreamSynchronize(c->stream));
+  CK(cudaMemcpyAsync(c->read, c->tally, sizeof *c->read, cudaMemcpyDefault, c->gpu.stream));
+  CK(cudaStreamSynchronize(c->gpu.stream));
   *t = *c->read;
   int failed = t->need || t->voided || t->unrecorded;
   program_tally rest = all ? (program_tally){.generation = t->generation, .record = t->record} : *t;
-  rest.need = rest.need_far = rest.voided = rest.unrecorded = 0;
+  rest.need = rest.need_room = rest.voided = rest.unrecorded = 0;
   return failed || all ? write_tally(c, rest) : ABUT_OK;
 }
 
 static abut_status count_failed(abut_batch *b, abut_rollout_result *r) {
   int64_t n = b->options.nenv;
-  ABUT_TRY(cuda_to_host(b->cuda, b->state.status, b->cuda->at.state.status, (size_t)n * sizeof(uint32_t)));
+  ABUT_TRY(
+      cuda_to_host(&b->cuda->gpu, b->state.status, b->cuda->at.state.status, (size_t)n * sizeof(uint32_t)));
   for (int64_t i = 0; i < n; i++) r->failed_envs += b->state.status[i] != 0;
   return ABUT_OK;
 }
 
 static abut_status grow_for(abut_batch *b, const program_tally *t) {
-  int32_t had = t->need_far ? b->far : t->reverse ? b->nslot : b->capacity;
-  ABUT_TRY(batch_make_room(b, t->need, t->need_far, t->reverse));
+  int32_t had = t->need_room ? b->room : t->reverse ? b->nslot : b->capacity;
+  ABUT_TRY(batch_make_room(b, t->need, t->need_room, t->reverse));
   char met[64];
-  if (t->need_far)
+  if (t->need_room)
     snprintf(met, sizeof met, "longer long-range lists");
   else
     snprintf(met, sizeof met, "%lld contacts", (long long)t->need);

@@ -5,6 +5,7 @@
 
 struct mjModel_;
 struct mjSpec_;
+struct mjVFS_;
 
 /* Builds a model from an MJCF or URDF file. Whatever abut cannot represent is refused in one message that
  * lists all of it, or under options->ignore_unsupported dropped and listed in the model's warnings. */
@@ -56,6 +57,12 @@ abut_status abut_import_compile(const char *path, abut_findings *findings, struc
 void abut_import_mark_volumes(struct mjSpec_ *spec);
 abut_status abut_import_check_volumes(struct mjSpec_ *spec, const struct mjModel_ *mj,
                                       abut_findings *findings);
+
+/* import_hull.c. Fails where a mesh collides that has no hull, without a word on standard error. path: the
+ * file, read as MuJoCo reads it. Before MuJoCo 3.3.7 it finds none, and MuJoCo writes about them. */
+abut_status abut_import_check_hulls(const char *path, const struct mjVFS_ *vfs);
+/* Whether points span a hull, else the message says why not; fails for lack of memory only. */
+abut_status abut_import_has_hull(const double *points, int64_t count, int *has);
 
 /* Name of an object as messages show it: 'hip', or its number. type: mjtObj. */
 typedef struct abut_label {

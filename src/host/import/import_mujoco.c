@@ -3,8 +3,7 @@
 #include "host/import/import.h"
 #ifdef ABUT_HAVE_MUJOCO
 #include "host/model/builder.h"
-#include "host/base/file.h"
-#include "host/shape/hull.h"
+#include "abut/file.h"
 #include "host/base/status.h"
 #include <mujoco/mujoco.h>
 #include <pthread.h>
@@ -28,40 +27,38 @@ enum { MESSAGE = 1024 };
 /* ---------------------------------------------------------------------------------------- MuJoCo's compiler
  */
 
-/* MuJoCo's handlers are process-wide: one import at a time owns them, and puts back what it found. */
+/* MuJoCo's handlers are process-wide: one import at a time owns them, and puts back what it found. Meanwhile
+ * they are called on every thread that uses MuJoCo: what is not this import's goes on to where it went
+ * before. Standard error stays the process's; the one thing that writes there is the hull code inside MuJoCo,
+ * of a mesh that is flat. */
 static pthread_mutex_t compiler_lock = PTHREAD_MUTEX_INITIALIZER;
 static jmp_buf compiler_failed;
 static char compiler_message[MESSAGE];
+static _Thread_local int compiles; /* this thread has the lock */
+static void (*error_before)(const char *), (*warning_before)(const char *);
 
 static void on_error(const char *message) {
-  snprintf(compiler_message, sizeof compiler_message, "%s", message);
-  longjmp(compiler_failed, 1);
+  if (compiles) {
+    snprintf(compiler_message, sizeof compiler_message, "%s", message);
+    longjmp(compiler_failed, 1);
+  }
+  if (error_before) error_before(message);
+  /* MuJoCo does not go on after an error: without a handler, or after one that returns, it ends the process
+   */
+  mju_writeLog("ERROR", message);
+  exit(EXIT_FAILURE);
 }
 
-/* What MuJoCo warns of while it compiles comes back from mj_loadXML; the rest concerns its own simulation. */
-static void on_warning(const char *message) { (void)message; }
-
-/* MuJoCo's hull code reports to stderr: a library must not. Returns what to give to restore_stderr. */
-static FILE *silence_stderr(void) {
-  FILE *before = stderr;
-#ifdef __GLIBC__
-  FILE *nowhere = fopen("/dev/null", "w");
-  if (nowhere) stderr = nowhere;
-#endif
-  return before;
+/* What MuJoCo warns of while it compiles comes back from mj_loadXML. */
+static void on_warning(const char *message) {
+  if (compiles) return;
+  if (warning_before)
+    warning_before(message);
+  else
+    mju_writeLog("WARNING", message);
 }
 
-static void restore_stderr(FILE *before) {
-#ifdef __GLIBC__
-  if (stderr == before) return;
-  fclose(stderr);
-  stderr = before;
-#else
-  (void)before;
-#endif
-}
-
-/* A virtual file system that holds one text under the name of a file. NULL if there is no memory. */
+/* A virtual file system that holds one text under the name of a file. NULL if there is no memory for it. */
 static mjVFS *open_vfs(const char *path, const char *text) {
   mjVFS *vfs = malloc(sizeof *vfs);
   if (!vfs) return NULL;
@@ -88,6 +85,8 @@ static void close_vfs(mjVFS *vfs) {
 /* mj_loadXML, and what it does not tell: meshes whose volume is needed and that have none. */
 static mjModel *load_xml(const char *path, const mjVFS *vfs, abut_findings *findings, abut_status *status) {
 #if mjVERSION_HEADER >= 337
+  *status = abut_import_check_hulls(path, vfs);
+  if (*status != ABUT_OK) return NULL;
   mjSpec *spec = mj_parseXML(path, vfs, compiler_message, sizeof compiler_message);
   if (!spec) return NULL;
   abut_import_mark_volumes(spec);
@@ -108,17 +107,17 @@ static mjModel *load_xml(const char *path, const mjVFS *vfs, abut_findings *find
  * there is no model, else a warning. */
 static mjModel *compile_quietly(const char *path, const mjVFS *vfs, abut_findings *findings,
                                 abut_status *status) {
-  void (*error_before)(const char *) = mju_user_error;
-  void (*warning_before)(const char *) = mju_user_warning;
-  FILE *stderr_before = silence_stderr();
   mjModel *volatile mj = NULL;
   compiler_message[0] = 0;
+  error_before = mju_user_error;
+  warning_before = mju_user_warning;
+  compiles = 1;
   mju_user_error = on_error;
   mju_user_warning = on_warning;
   if (!setjmp(compiler_failed)) mj = load_xml(path, vfs, findings, status);
   mju_user_error = error_before;
   mju_user_warning = warning_before;
-  restore_stderr(stderr_before);
+  compiles = 0;
   return mj;
 }
 
@@ -153,6 +152,8 @@ static abut_status compile_text(const char *path, const char *text, abut_finding
   if (*mj && message[0]) abut_findings_add(findings, ABUT_FINDING_NOTE, "MuJoCo warns: %s", message);
   if (status != ABUT_OK) mj_deleteModel(*mj), *mj = NULL;
   if (*mj || status != ABUT_OK) return status;
+  if (strstr(message, "allocate memory"))
+    return abut_fail(ABUT_ERROR_MEMORY, "%s: MuJoCo: %s", path, message);
   int flat = strstr(message, "qhull error") || strstr(message, "volume is too small");
   return abut_fail(ABUT_ERROR_FILE, "%s: MuJoCo cannot read it: %s%s", path,
                    message[0] ? message : "no reason given", flat ? " (a mesh must not be flat)" : "");
@@ -290,28 +291,19 @@ static double *mesh_points(const mjModel *mj, int mesh, int64_t *count) {
   return points;
 }
 
-/* The mesh as it is, convex or not, into the definition; the vertices are to be freed. Without triangles, or
- * memory, the hull stands for it. */
-static double *mesh_surface(const mjModel *mj, int mesh, abut_geom_def *def) {
+/* The mesh as it is, convex or not, into the definition; *vertices are to be freed. Without triangles the
+ * hull stands for it. */
+static abut_status mesh_surface(const mjModel *mj, int mesh, abut_geom_def *def, double **surface) {
   int n = mj->mesh_vertnum[mesh];
-  double *vertices = mj->mesh_facenum[mesh] > 0 ? malloc((size_t)n * 3 * sizeof *vertices) : NULL;
-  if (!vertices) return NULL;
+  if (mj->mesh_facenum[mesh] <= 0) return ABUT_OK;
+  double *vertices = *surface = malloc((size_t)n * 3 * sizeof *vertices);
+  if (!vertices) return abut_fail(ABUT_ERROR_MEMORY, "mesh %d: no memory for its %d vertices", mesh, n);
   for (int i = 0; i < 3 * n; i++) vertices[i] = mj->mesh_vert[3 * mj->mesh_vertadr[mesh] + i];
   def->vertices = vertices;
   def->nvertex = n;
   def->triangles = mj->mesh_face + 3 * mj->mesh_faceadr[mesh];
   def->ntriangle = mj->mesh_facenum[mesh];
-  return vertices;
-}
-
-/* Whether the points span a hull. For shapes that are only looked at: builders refuse flat ones. */
-static int has_hull(const double *points, int64_t count) {
-  double *hull_points = NULL;
-  int32_t *faces = NULL, npoint = 0, nface = 0;
-  abut_status status = abut_hull_build(points, count, &hull_points, &npoint, &faces, &nface);
-  free(hull_points);
-  free(faces);
-  return status == ABUT_OK;
+  return ABUT_OK;
 }
 
 /* Gives the mesh of a geom to the builder, unless the mesh is flat and the geom only to be looked at. */
@@ -321,15 +313,18 @@ static abut_status add_mesh_geom(import_job *job, int geom, abut_geom_def *def) 
   const char *name = name_of(mj, mjOBJ_MESH, mesh);
   double *points = mesh_points(mj, mesh, &def->npoint);
   if (!points) return abut_fail(ABUT_ERROR_MEMORY, "mesh '%s': out of memory", name);
-  abut_status status = ABUT_OK;
   double *surface = NULL;
-  if (abut_import_geom_collides(mj, geom) || has_hull(points, def->npoint)) {
+  int solid = 1; /* what collides is for the builder to refuse */
+  abut_status status =
+      abut_import_geom_collides(mj, geom) ? ABUT_OK : abut_import_has_hull(points, def->npoint, &solid);
+  if (status == ABUT_OK && solid) {
     def->points = points;
-    surface = mesh_surface(mj, mesh, def);
-    status = abut_builder_add_geom(job->builder, def, &job->geoms[geom]);
-  } else {
+    status = mesh_surface(mj, mesh, def, &surface);
+    if (status == ABUT_OK) status = abut_builder_add_geom(job->builder, def, &job->geoms[geom]);
+  } else if (status == ABUT_OK) {
     abut_findings_add(&job->findings, ABUT_FINDING_NOTE,
-                      "geom %d (mesh '%s') is left out: it never collides and is flat", geom, name);
+                      "geom %d (mesh '%s') is left out: it never collides and has no hull: %s", geom, name,
+                      abut_error_message());
   }
   free(points);
   free(surface);

@@ -54,6 +54,7 @@ abut_status abut_findings_check(const abut_findings *findings, const char *path,
 }
 
 char *abut_findings_text(const abut_findings *findings) {
+  if (findings->out_of_memory) return NULL;
   static const char *const prefixes[] = {"note: ", "ignored: ", "refused: "};
   size_t size = 1;
   for (int32_t i = 0; i < findings->count; i++) size += strlen(findings->list[i].text) + 16;

@@ -9,7 +9,6 @@
  *
  * No line break is added or removed, so that line numbers in MuJoCo's messages are those of the user's file.
  */
-#include "host/base/file.h"
 #include "host/import/import.h"
 #include "host/base/status.h"
 #include <limits.h>
@@ -162,16 +161,16 @@ static settings find_settings(const char *text) {
 
 /* Path of NAME/rest in the folder of the URDF file or one above; the empty string if there is none. */
 static void find_package(const char *urdf, const char *rest, char *found) {
-  char *folder = realpath(urdf, NULL), *slash;
+  char folder[PATH_MAX], *slash;
   found[0] = 0;
-  while (folder && (slash = strrchr(folder, '/'))) {
+  if (!realpath(urdf, folder)) return;
+  while ((slash = strrchr(folder, '/'))) {
     struct stat status;
     *slash = 0;
     int length = snprintf(found, PATH_MAX, "%s/%s", folder, rest);
     if (length < PATH_MAX && stat(found, &status) == 0) break;
     found[0] = 0;
   }
-  free(folder);
 }
 
 static abut_status append_resolved(buffer *out, const char *urdf, const char *uri, size_t length) {

@@ -1,6 +1,7 @@
 /* manifold_create.c: creation of a manifold: its options, units and the two surfaces as kernels read them. */
 #include "host/items/manifold_cuda.h"
-#include "host/base/status.h"
+#include "host/base/kernels.h"
+#include "host/base/real.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,8 @@ static abut_status check_options(const abut_manifold_options *o) {
   if (o->device != ABUT_DEVICE_AUTO && o->device != ABUT_DEVICE_CPU && o->device != ABUT_DEVICE_CUDA)
     BAD("device %d is unknown", o->device);
   if (o->device_id < 0) BAD("device_id is %d, must be 0 or more", o->device_id);
-  if (o->threads < 0 || o->threads > 4096) BAD("threads is %d, must lie in [0, 4096]", o->threads);
+  if (o->threads < 0 || o->threads > ITEMS_THREADS)
+    BAD("threads is %d, must lie in [0, %d]", o->threads, ITEMS_THREADS);
   SOFT(w_reg, 1e-9);
   SOFT(tau_clip, 1e-4);
   SOFT(tau_min, 1e-9);
@@ -60,7 +62,7 @@ static abut_status check_options(const abut_manifold_options *o) {
 /* Fills in what was asked for by -1 or 0, lengths from the larger diagonal. */
 static void settle(abut_manifold *m, const abut_surface *const surface[2]) {
   abut_manifold_options *o = &m->options;
-  double diagonal = fmax(surface_diagonal(surface[0]), surface_diagonal(surface[1]));
+  double diagonal = fmax(abut_surface_diagonal(surface[0]), abut_surface_diagonal(surface[1]));
   m->unit = exp2(round(log2(diagonal)));
   if (o->tau_pen == 0) o->tau_pen = 0.005 * diagonal;
   if (o->tau_near == 0) o->tau_near = 0.01 * diagonal;
@@ -89,6 +91,19 @@ static abut_status check_softness(const abut_manifold *m) {
     if (!(all[i].value >= all[i].least) && !(all[i].none && all[i].value == 0))
       return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: %s is %g, must be at least %g for these surfaces",
                        all[i].name, all[i].value, all[i].least);
+  const double square = m->unit * m->unit, scale = o->relative ? 1 : square;
+  const struct {
+    const char *name;
+    double value, scale;
+  } scaled[] = {
+      {"eps_normal", o->eps_normal, square}, {"w_reg", o->w_reg, scale}, {"tau_min", o->tau_min, scale}};
+  for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
+    double x = scaled[i].value / scaled[i].scale;
+    if (!real_holds(m->kernels->elem_size, x) || (m->kernels->elem_size == 4 && x < (double)FLT_MIN))
+      return abut_fail(ABUT_ERROR_ARGUMENT,
+                       "manifold: %s is %g, which single precision has not in units of %g", scaled[i].name,
+                       scaled[i].value, scaled[i].scale);
+  }
   return ABUT_OK;
 }
 
@@ -187,7 +202,7 @@ abut_status abut_manifold_create(const abut_surface *surface1, const abut_surfac
   return manifold_create_with(surface1, surface2, options, NULL, manifold);
 }
 abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
-                                 const abut_manifold_options *options, const abut_kernels *kernels,
+                                 const abut_manifold_options *options, const item_kernels *kernels,
                                  abut_manifold **manifold) {
   const abut_surface *surface[2] = {surface1, surface2};
   abut_manifold_options o = options ? *options : abut_default_manifold_options();
@@ -196,8 +211,10 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
   abut_manifold *m = calloc(1, sizeof *m);
   if (!m) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
   m->options = o;
-  m->kernels = kernels ? kernels : abut_kernels_find(o.dtype, NULL);
-  abut_status status = m->kernels ? fill(m, surface) : abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d", o.dtype);
+  items_open(&m->items, "manifold", o.threads);
+  m->kernels = kernels;
+  abut_status status = kernels ? ABUT_OK : item_kernels_for(o.dtype, &m->kernels);
+  if (status == ABUT_OK) status = fill(m, surface);
   if (status != ABUT_OK) {
     abut_manifold_destroy(m);
     return status;
@@ -208,7 +225,7 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
 
 void abut_manifold_destroy(abut_manifold *m) {
   if (!m) return;
-  cuda_manifold_close(m);
+  items_close(&m->items);
   for (int i = 0; i < 2; i++) {
     surface_view_destroy(&m->view[i]);
     free(m->vertices[i]);

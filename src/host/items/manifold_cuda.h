@@ -5,17 +5,18 @@
 
 /* Copies the manifold's surfaces to its device; fails as a batch's creation does where there is none. */
 abut_status cuda_manifold_open(abut_manifold *m);
-void cuda_manifold_close(abut_manifold *m);
-/* Contacts of all poses of `a`, and their reverse pass where it has bars; sums go to a->sums chunk by chunk.
- * Callers on several threads wait for one another. */
-abut_status cuda_manifold_run(manifold_run *a);
 /* What the last call's kernels took by the device's clock (s); 0 on the CPU. */
 double cuda_manifold_seconds(const abut_manifold *m);
 
-/* Time of one pair of edges and of one distance (ns), many at once, by the device's clock; as
- * abut_bench_edges and abut_bench_distance. */
-abut_status cuda_bench_edges(int32_t device_id, int32_t dtype, double *ns);
-abut_status cuda_bench_distance(int32_t device_id, const abut_surface *surface, int64_t count,
-                                const double *points, int skip, int32_t dtype, double *ns);
+/* Kernels of contact manifolds (kernels/items/manifold.cu). */
+typedef enum manifold_kernel_id {
+  MANIFOLD_contacts,
+  MANIFOLD_gradient,
+  MANIFOLD_room,
+  MANIFOLD_edges,
+  MANIFOLD_distances,
+  MANIFOLD_COUNT
+} manifold_kernel_id;
+const void *const *cuda_manifold_kernels(int32_t dtype);
 
 #endif

@@ -2,10 +2,11 @@
 #ifndef ABUT_HOST_MANIFOLD_H
 #define ABUT_HOST_MANIFOLD_H
 #include "abut/manifold.h"
+#include "host/items/items.h"
 #include "host/surface/surface_view.h"
 
 struct abut_manifold {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   abut_manifold_options options; /* in force */
   double unit;                   /* of kernels' lengths: a power of two (m) */
   manifold_params params;
@@ -15,15 +16,13 @@ struct abut_manifold {
   int32_t group[MANIFOLD_GROUPS]; /* contacts of each */
   int64_t contacts, padded;       /* in all; with the padding of groups */
   int64_t scratch;                /* numbers of one evaluation */
-  struct cuda_manifold *cuda;     /* NULL: on the CPU */
+  items_runner items;
+  manifold_batch batch; /* what kernels on a GPU get, but for the poses of a call */
 };
 
 /* abut_manifold_create with an instance of the kernels, of the options' dtype; NULL: the widest. */
 abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
-                                 const abut_manifold_options *options, const abut_kernels *kernels,
+                                 const abut_manifold_options *options, const item_kernels *kernels,
                                  abut_manifold **manifold);
-/* Numbers are finite, quaternions unit, and surfaces not so far apart that squares overflow in single
- * precision. Messages count poses from `first`: what is read in parts counts them all. */
-abut_status manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count, const double *poses);
 
 #endif

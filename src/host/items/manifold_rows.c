@@ -2,6 +2,8 @@
  * contacts, cotangents and derivatives out. */
 #include "host/items/manifold_run.h"
 #include "host/base/geometry.h"
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* Rows of the rotation of a quaternion that is nearly unit. */
@@ -40,23 +42,24 @@ manifold_job manifold_place_pose(const manifold_run *a, manifold_runner *r, int6
   return job;
 }
 
-static void widen(const abut_kernels *k, const void *from, int64_t n, double *to) {
+static void widen(const item_kernels *k, const void *from, int64_t n, double *to) {
   if (k->elem_size == 8)
     memcpy(to, from, (size_t)n * sizeof *to);
   else
     for (int64_t i = 0; i < n; i++) to[i] = ((const float *)from)[i];
 }
-/* To the kernels' real type; whether all numbers are finite, of which kernels leave out what is 0 by
- * comparisons that NaN would pass unseen. n is a multiple of eight, the sums that make vectors. */
-static int narrow(const abut_kernels *k, const double *restrict from, int64_t n, void *restrict to) {
-  double nothing[8] = {0};
-  int finite = 1;
-  if (k->elem_size == 8) memcpy(to, from, (size_t)n * sizeof *from);
+/* To the kernels' real type; whether it holds all numbers, of which kernels leave out what is 0 by
+ * comparisons that NaN would pass unseen. n is a multiple of eight, the counts that make vectors. */
+static int narrow(const item_kernels *k, const double *restrict from, int64_t n, void *restrict to) {
+  const double most = k->elem_size == 8 ? DBL_MAX : (double)FLT_MAX;
+  int64_t held[8] = {0}, all = 0;
   for (int64_t i = 0; i < n; i += 8)
-    for (int l = 0; l < 8; l++) nothing[l] += 0 * from[i + l];
+    for (int l = 0; l < 8; l++) held[l] += fabs(from[i + l]) <= most;
+  for (int l = 0; l < 8; l++) all += held[l];
+  if (all < n) return 0;
+  if (k->elem_size == 8) memcpy(to, from, (size_t)n * sizeof *from);
   for (int64_t i = 0; k->elem_size == 4 && i < n; i++) ((float *)to)[i] = (float)from[i];
-  for (int l = 0; l < 8; l++) finite &= nothing[l] == 0;
-  return finite;
+  return 1;
 }
 
 /* n vectors, field by field [3][stride], turned by r and scaled, with an origin added, to rows; and back. The
@@ -124,8 +127,9 @@ void manifold_read_bar(manifold_run *a, const manifold_runner *r, int64_t pose) 
     row += n;
     to += MANIFOLD_CONTACT * s;
   }
-  if (!narrow(a->m->kernels, r->wide, a->m->padded * MANIFOLD_CONTACT, r->bar))
-    atomic_store(&a->unfit, pose + 1);
+  if (narrow(a->m->kernels, r->wide, a->m->padded * MANIFOLD_CONTACT, r->bar)) return;
+  memset(r->bar, 0, (size_t)(a->m->padded * MANIFOLD_CONTACT * a->m->kernels->elem_size));
+  atomic_store(&a->unfit, pose + 1);
 }
 
 /* Cotangents of both poses from those of the relative one (frame 0, kernels' unit) and of the results as a
@@ -185,7 +189,7 @@ static void turn_columns(const manifold_runner *r, double in[3][COORDINATES], do
 }
 void manifold_write_jacobian(const manifold_run *a, const manifold_runner *r, const manifold_job *job,
                              int64_t pose) {
-  const abut_kernels *k = a->m->kernels;
+  const item_kernels *k = a->m->kernels;
   const abut_contacts *to = a->jacobian;
   const int64_t numbers = a->m->padded * MANIFOLD_CONTACT;
   int64_t row = pose * a->m->contacts, at = 0;

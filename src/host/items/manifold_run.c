@@ -1,48 +1,48 @@
-/* manifold_run.c: contacts of many poses, forward and in reverse. Threads take poses one chunk at a time;
- * sums over poses are made chunk by chunk in order, and chunks depend on the number of poses only. */
-#include "host/items/manifold_cuda.h"
+/* manifold_run.c: contacts of many poses, forward and in reverse: poses are items. */
+#include "host/items/manifold_run.h"
+#include "host/base/real.h"
 #include "host/base/status.h"
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { LEAST_CHUNK = 16, MOST_CHUNKS = 256 };
-
-static void *aligned(int64_t n, const abut_kernels *k) {
+static void *aligned(int64_t n, const item_kernels *k) {
   size_t bytes = ((size_t)n * (size_t)k->elem_size + 64) / 64 * 64;
   void *p = aligned_alloc(64, bytes);
   if (p) memset(p, 0, bytes);
   return p;
 }
 
-static void runner_free(manifold_runner *r) {
-  free(r->scratch);
-  free(r->contacts);
-  free(r->bar);
-  free(r->tangents);
-  free(r->jacobian);
+static void runner_close(void *call, void *memory) {
+  const manifold_run *a = call;
+  manifold_runner *r = memory;
   free(r->wide);
-  for (int i = 0; i < 2; i++) {
-    free(r->vertex_bar[i]);
-    free(r->parameter_bar[i]);
+  if (!a->m->items.gpu) {
+    free(r->scratch);
+    free(r->contacts);
+    free(r->bar);
+    free(r->tangents);
+    free(r->jacobian);
+    for (int i = 0; i < 2; i++) {
+      free(r->vertex_bar[i]);
+      free(r->parameter_bar[i]);
+    }
   }
+  free(r);
 }
-static int runner_create(const manifold_run *a, manifold_runner *r) {
+/* What kernels on the CPU work in. */
+static int runner_fill(const manifold_run *a, manifold_runner *r) {
   const abut_manifold *m = a->m;
-  *r = (manifold_runner){0};
-  r->scratch = aligned(m->scratch, m->kernels);
-  r->contacts = aligned(m->padded * MANIFOLD_CONTACT, m->kernels);
   const int64_t numbers = m->padded * MANIFOLD_CONTACT;
-  r->wide = malloc((size_t)(a->jacobian ? COLUMNS * numbers : numbers) * sizeof *r->wide);
-  int ok = r->scratch && r->contacts && r->wide;
+  r->scratch = aligned(m->scratch, m->kernels);
+  r->contacts = aligned(numbers, m->kernels);
+  int ok = r->scratch && r->contacts;
   if (a->jacobian) {
     r->tangents = aligned(m->kernels->manifold.tangents(&m->params), m->kernels);
     r->jacobian = aligned(COLUMNS * numbers, m->kernels);
     ok = ok && r->tangents && r->jacobian;
   }
-  if (a->bars) ok = ok && (r->bar = aligned(m->padded * MANIFOLD_CONTACT, m->kernels));
+  if (a->bars) ok = ok && (r->bar = aligned(numbers, m->kernels));
   for (int i = 0; a->bars && i < 2; i++) {
     const manifold_surface *s = &m->params.surface[i];
     if (a->bars->vertices[i])
@@ -50,11 +50,22 @@ static int runner_create(const manifold_run *a, manifold_runner *r) {
     if (manifold_wants_parameters(a->bars, i))
       ok = ok && (r->parameter_bar[i] = aligned(sdf_parameters(&s->sdf) * SLOTS, m->kernels));
   }
-  if (!ok) runner_free(r);
   return ok;
 }
+static void *runner_open(void *call) {
+  const manifold_run *a = call;
+  const int64_t numbers = a->m->padded * MANIFOLD_CONTACT;
+  manifold_runner *r = calloc(1, sizeof *r);
+  if (!r) return NULL;
+  r->wide = malloc((size_t)(a->jacobian ? COLUMNS * numbers : numbers) * sizeof *r->wide);
+  if (r->wide && (a->m->items.gpu || runner_fill(a, r))) return r;
+  runner_close(call, r);
+  return NULL;
+}
 
-static void run_pose(manifold_run *a, manifold_runner *r, int64_t i, double *sums) {
+static void run_pose(void *call, void *memory, int64_t i, double *sums) {
+  manifold_run *a = call;
+  manifold_runner *r = memory;
   manifold_job job = manifold_place_pose(a, r, i);
   a->m->kernels->manifold.contacts(&a->m->params, &job);
   if (a->contacts) manifold_write_contacts(a, r, i);
@@ -69,23 +80,14 @@ static void run_pose(manifold_run *a, manifold_runner *r, int64_t i, double *sum
   if (sums) manifold_add_sums(a, r, sums);
 }
 
-static void *run_chunks(void *arg) {
-  manifold_run *a = arg;
-  manifold_runner r;
-  if (!runner_create(a, &r)) return NULL;
-  for (;;) {
-    int64_t c = atomic_fetch_add(&a->next, 1), first = c * a->chunk;
-    if (first >= a->count) break;
-    int64_t last = first + a->chunk < a->count ? first + a->chunk : a->count;
-    for (int64_t i = first; i < last; i++) run_pose(a, &r, i, a->sums ? a->sums + c * a->sum_size : NULL);
-  }
-  runner_free(&r);
-  return NULL;
-}
+static const items_kind poses_kind = {runner_open, runner_close, run_pose, &manifold_gpu_kind};
 
 /* ------------------------------------------------------------------------------------------------ calls */
 
-abut_status manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count, const double *poses) {
+abut_status abut_manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count,
+                                      const double *poses) {
+  ABUT_REQUIRE(m, "manifold");
+  if (count > 0) ABUT_REQUIRE(poses, "poses");
   const double most = m->unit * fmin(surface_view_reach(m->kernels, &m->view[0]),
                                      surface_view_reach(m->kernels, &m->view[1]));
   for (int64_t i = 0; i < 2 * count; i++) {
@@ -113,39 +115,43 @@ abut_status manifold_check_poses(const abut_manifold *m, int64_t first, int64_t 
   return ABUT_OK;
 }
 
-void manifold_on_threads(const abut_manifold *m, int64_t pieces, void *(*work)(void *), void *arg) {
-  int64_t threads = m->options.threads ? m->options.threads : sysconf(_SC_NPROCESSORS_ONLN);
-  if (threads > pieces) threads = pieces;
-  pthread_t *others = calloc((size_t)(threads > 0 ? threads : 1), sizeof *others);
-  int64_t started = 0;
-  while (others && started + 1 < threads && pthread_create(&others[started], NULL, work, arg) == 0) started++;
-  work(arg);
-  for (int64_t i = 0; i < started; i++) pthread_join(others[i], NULL);
-  free(others);
+/* Names the worst cotangent of a pose of which the kernels' real type did not hold one, or a sum of some. */
+static abut_status refuse_cotangents(const manifold_run *a, int64_t pose) {
+  const abut_contacts *bar = a->bar;
+  const struct {
+    const char *name;
+    const double *x;
+    int64_t each;
+  } all[] = {{"point", bar->point, 3},
+             {"distance", bar->distance, 1},
+             {"normal", bar->normal, 3},
+             {"activity", bar->activity, 1}};
+  const char *name = "";
+  double worst = 0;
+  int64_t at = 0;
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+    for (int64_t i = 0; all[k].x && i < a->m->contacts * all[k].each; i++) {
+      double x = all[k].x[pose * a->m->contacts * all[k].each + i];
+      if (isnan(worst) || fabs(x) <= fabs(worst)) continue;
+      worst = x;
+      name = all[k].name;
+      at = i / all[k].each;
+    }
+  return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: the cotangent of %s %lld of pose %lld is %g, %s", name,
+                   (long long)at, (long long)pose, worst, real_misfit(worst));
 }
 
 static abut_status run_all(manifold_run *a) {
-  ABUT_TRY(manifold_check_poses(a->m, 0, a->count, a->poses));
-  a->chunk = a->count / MOST_CHUNKS > LEAST_CHUNK ? (a->count + MOST_CHUNKS - 1) / MOST_CHUNKS : LEAST_CHUNK;
-  int64_t chunks = (a->count + a->chunk - 1) / a->chunk;
+  double *total = NULL;
+  ABUT_TRY(abut_manifold_check_poses(a->m, 0, a->count, a->poses));
   if (a->bars) manifold_place_sums(a);
-  if (a->sum_size) a->sums = calloc((size_t)((chunks ? chunks : 1) * a->sum_size), sizeof *a->sums);
-  if (a->sum_size && !a->sums) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
-  abut_status status = ABUT_OK;
-  if (a->m->cuda)
-    status = cuda_manifold_run(a);
-  else
-    manifold_on_threads(a->m, chunks, run_chunks, a);
-  /* a thread without memory leaves its chunks to the others */
-  if (!a->m->cuda && atomic_load(&a->next) < chunks)
-    status = abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
-  if (status == ABUT_OK && a->sums) manifold_write_sums(a, chunks);
-  free(a->sums);
+  if (a->sum_size) total = malloc((size_t)a->sum_size * sizeof *total);
+  if (a->sum_size && !total) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  abut_status status = items_run(&a->m->items, &poses_kind, a, a->count, a->sum_size, total);
+  if (status == ABUT_OK && total) manifold_write_sums(a, total);
+  free(total);
   if (status != ABUT_OK) return status;
-  if (atomic_load(&a->unfit))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: a cotangent of pose %lld is not finite",
-                     (long long)atomic_load(&a->unfit) - 1);
-  return ABUT_OK;
+  return atomic_load(&a->unfit) ? refuse_cotangents(a, atomic_load(&a->unfit) - 1) : ABUT_OK;
 }
 
 abut_status abut_manifold_contacts(const abut_manifold *manifold, int64_t count, const double *poses,
@@ -177,7 +183,7 @@ abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count,
   ABUT_REQUIRE(count == 0 || poses, "poses");
   ABUT_REQUIRE(jacobian, "jacobian");
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
-  if (manifold->cuda)
+  if (manifold->items.gpu)
     return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: forward mode runs on the CPU only, device is cuda");
   manifold_run a = {
       .m = manifold, .count = count, .poses = poses, .contacts = contacts, .jacobian = jacobian};

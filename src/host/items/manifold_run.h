@@ -6,7 +6,7 @@
 
 enum { COLUMNS = 6, COORDINATES = 12, SLOTS = 32 }; /* of the relative pose, of both poses, of sums */
 
-/* Memory of one thread. */
+/* Memory of one thread; on a GPU only `wide` is its own. */
 typedef struct manifold_runner {
   void *scratch, *contacts, *bar;
   void *tangents, *jacobian;
@@ -18,21 +18,18 @@ typedef struct manifold_runner {
 
 typedef struct manifold_run {
   const abut_manifold *m;
-  int64_t count, chunk;
+  int64_t count;
   const double *poses;
   const abut_contacts *bar;
   abut_contacts *contacts;
   abut_manifold_bars *bars;
   abut_contacts *jacobian;
-  double *sums; /* per chunk: vertices' and primitives' cotangents */
-  int64_t sum_size, sum_at[4];
-  atomic_llong next;
-  atomic_llong unfit; /* 1 + a pose with a cotangent that is not finite; 0: none */
+  int64_t sum_size, sum_at[4]; /* of sums over poses: vertices' and primitives' cotangents */
+  atomic_llong unfit;          /* 1 + a pose with a cotangent that is not finite; 0: none */
+  manifold_batch batch;        /* on a GPU: what kernels get */
 } manifold_run;
 
-/* Calls work(arg) on as many threads as the manifold may use for so many pieces of work, this one included.
- */
-void manifold_on_threads(const abut_manifold *m, int64_t pieces, void *(*work)(void *), void *arg);
+extern const items_gpu_kind manifold_gpu_kind; /* manifold_cuda.c */
 
 /* Between the kernels' frame, unit and fields and the caller's rows (manifold_rows.c). */
 manifold_job manifold_place_pose(const manifold_run *a, manifold_runner *r, int64_t pose);
@@ -48,7 +45,7 @@ int manifold_wants_parameters(const abut_manifold_bars *bars, int surface);
 /* Where either has its place among a chunk's sums; sets sum_size. */
 void manifold_place_sums(manifold_run *a);
 void manifold_add_sums(const manifold_run *a, manifold_runner *r, double *sums);
-void manifold_write_sums(const manifold_run *a, int64_t chunks);
+void manifold_write_sums(const manifold_run *a, const double *total);
 
 /* v in a frame's axes to the world's, r row by row; and back. */
 static inline void frame_vec(const double r[9], const double v[3], double out[3]) {

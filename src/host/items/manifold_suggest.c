@@ -80,7 +80,7 @@ static abut_status sum_areas(const abut_surface *s, int which, probed *p) {
 static abut_status probe_surface(const abut_surface *s, int which, probed *p) {
   ABUT_TRY(sum_areas(s, which, p));
   p->surface = s;
-  p->diagonal = surface_diagonal(s);
+  p->diagonal = abut_surface_diagonal(s);
   p->probe = *s;
   p->probe.edge_count = p->probe.triangle_count = 0;
   p->probe.vertices = NULL;

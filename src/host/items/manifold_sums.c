@@ -1,4 +1,4 @@
-/* manifold_sums.c: cotangents that are summed over poses, chunk by chunk: of vertices, and of what primitives
+/* manifold_sums.c: cotangents that are summed over poses: of vertices, and of what primitives
  * consist of, which kernels know in frames and units of their own. */
 #include "host/items/manifold_run.h"
 #include "host/base/geometry.h"
@@ -8,7 +8,7 @@ int manifold_wants_parameters(const abut_manifold_bars *bars, int surface) {
   return bars->primitives[surface] || bars->planes[surface] || bars->points[surface];
 }
 
-static double sum_slots(const abut_kernels *k, const void *p, int64_t at) {
+static double sum_slots(const item_kernels *k, const void *p, int64_t at) {
   double part[SLOTS];
   for (int i = 0; i < SLOTS; i++) part[i] = real_get(k, p, at + i);
   for (int half = SLOTS / 2; half > 0; half /= 2)
@@ -17,7 +17,7 @@ static double sum_slots(const abut_kernels *k, const void *p, int64_t at) {
 }
 /* Vertices' in metres, parameters' in kernels' lengths. */
 void manifold_add_sums(const manifold_run *a, manifold_runner *r, double *sums) {
-  const abut_kernels *k = a->m->kernels;
+  const item_kernels *k = a->m->kernels;
   double inv = 1 / a->m->unit;
   for (int s = 0; s < 2; s++) {
     const manifold_surface *surface = &a->m->params.surface[s];
@@ -81,10 +81,7 @@ static void write_parameters(const manifold_run *a, int s, const double *paramet
                   points + 7 * (int64_t)(q->first_plane + j));
   }
 }
-void manifold_write_sums(const manifold_run *a, int64_t chunks) {
-  double *total = a->sums; /* the first chunk's */
-  for (int64_t c = 1; c < chunks; c++)
-    for (int64_t i = 0; i < a->sum_size; i++) total[i] += a->sums[c * a->sum_size + i];
+void manifold_write_sums(const manifold_run *a, const double *total) {
   for (int s = 0; s < 2; s++) {
     const size_t n = 3 * (size_t)a->m->params.surface[s].nvertex;
     if (a->bars->vertices[s]) memcpy(a->bars->vertices[s], total + a->sum_at[s], n * sizeof *total);

@@ -3,7 +3,7 @@
 #include "abut/manifold.h"
 #include "host/measure/measure_time.h"
 #include "kernels/lane/random.h"
-#include "host/base/status.h"
+#include "host/base/kernels.h"
 #include "host/surface/surface_view.h"
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { EDGE_PACKS = 64, EDGE_SWEEPS = 100, EDGE_FIELDS = 12, DISTANCE_SWEEPS = 10 };
 
-static char *aligned(int64_t n, const abut_kernels *k) {
+static char *aligned(int64_t n, const item_kernels *k) {
   size_t bytes = ((size_t)n * (size_t)k->elem_size + 64) / 64 * 64;
   char *p = aligned_alloc(64, bytes);
   if (p) memset(p, 0, bytes);
@@ -19,7 +19,7 @@ static char *aligned(int64_t n, const abut_kernels *k) {
 }
 
 typedef struct edge_sweep {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   witness_block block;
 } edge_sweep;
 static void run_edges(void *context) {
@@ -27,8 +27,9 @@ static void run_edges(void *context) {
   for (int i = 0; i < EDGE_SWEEPS; i++) s->kernels->manifold.query_edges(&s->block);
 }
 
-double abut_bench_edges(int dtype) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+double measure_edges(int dtype) {
+  const item_kernels *k;
+  if (item_kernels_for(dtype, &k) != ABUT_OK) return NAN;
   const abut_manifold_options o = abut_default_manifold_options();
   const int64_t n = (int64_t)EDGE_PACKS * k->lanes, bytes = n * k->elem_size;
   char *memory = aligned(n * EDGE_FIELDS, k);
@@ -39,13 +40,13 @@ double abut_bench_edges(int dtype) {
   s.block.t1 = memory + 3 * bytes;
   s.block.t2 = memory + 6 * bytes;
   s.block.out = memory + 9 * bytes;
-  double seconds = bench_seconds(run_edges, &s);
+  double seconds = median_seconds(run_edges, &s);
   free(memory);
   return 1e9 * seconds / ((double)EDGE_SWEEPS * (double)n);
 }
 
 typedef struct distance_sweep {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   distance_block block;
   int64_t packs, pack_bytes;
   const char *points; /* [packs][3][lanes] */
@@ -59,11 +60,12 @@ static void run_distances(void *context) {
     }
 }
 
-abut_status abut_bench_distance(const abut_surface *surface, int64_t count, const double *points, int skip,
-                                int dtype, double *ns) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+abut_status measure_distance(const abut_surface *surface, int64_t count, const double *points, int skip,
+                             int dtype, double *ns) {
+  const item_kernels *k;
+  ABUT_TRY(item_kernels_for(dtype, &k));
   surface_view view;
-  ABUT_TRY(surface_view_create(k, surface, surface_diagonal(surface), 0, &view));
+  ABUT_TRY(surface_view_create(k, surface, abut_surface_diagonal(surface), 0, &view));
   if (!skip) view.sdf.tau = 1000; /* every primitive weighs something everywhere */
   const int64_t lanes = k->lanes, packs = count / lanes, num = surface->primitive_count;
   char *at = aligned(packs * lanes * 3, k), *out = aligned(lanes * 4, k),
@@ -76,11 +78,11 @@ abut_status abut_bench_distance(const abut_surface *surface, int64_t count, cons
     for (int64_t i = 0; i < packs * lanes; i++)
       for (int c = 0; c < 3; c++)
         real_put(k, at, (i / lanes * 3 + c) * lanes + i % lanes,
-                 points[3 * i + c] / surface_diagonal(surface));
+                 points[3 * i + c] / abut_surface_diagonal(surface));
     distance_sweep s = {.kernels = k, .packs = packs, .pack_bytes = 3 * lanes * k->elem_size, .points = at};
     s.block = (distance_block){.surface = &view.sdf, .phi = out, .scratch = scratch, .kept = kept};
     s.block.normal = out + lanes * k->elem_size;
-    *ns = 1e9 * bench_seconds(run_distances, &s) / ((double)DISTANCE_SWEEPS * (double)(packs * lanes));
+    *ns = 1e9 * median_seconds(run_distances, &s) / ((double)DISTANCE_SWEEPS * (double)(packs * lanes));
   }
   free(at);
   free(out);

@@ -1,63 +1,61 @@
 /* measure_manifold_cuda.c: times the kernels of edge pairs and of signed distances on a GPU, by its clock. */
-#include "host/batch/backend.h"
+#include "host/measure/measure_manifold.h"
+#include "host/base/kernels.h"
+#include "host/cuda/cuda_context.h"
 #include "host/items/manifold_cuda.h"
-#include "host/base/status.h"
+
+double measure_manifold_cuda(const abut_manifold *manifold) { return cuda_manifold_seconds(manifold); }
 
 #ifndef ABUT_HAVE_CUDA
 
-abut_status cuda_bench_edges(int32_t device_id, int32_t dtype, double *ns) {
+abut_status measure_edges_cuda(int32_t device_id, int32_t dtype, double *ns) {
   (void)dtype, (void)ns;
-  return backend_find_gpu(device_id);
+  return cuda_find_device(device_id);
 }
-abut_status cuda_bench_distance(int32_t device_id, const abut_surface *surface, int64_t count,
-                                const double *points, int skip, int32_t dtype, double *ns) {
+abut_status measure_distance_cuda(int32_t device_id, const abut_surface *surface, int64_t count,
+                                  const double *points, int skip, int32_t dtype, double *ns) {
   (void)surface, (void)count, (void)points, (void)skip, (void)dtype, (void)ns;
-  return backend_find_gpu(device_id);
+  return cuda_find_device(device_id);
 }
 
 #else
-#include "host/cuda/cuda_device.h"
 #include "kernels/lane/random.h"
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS = 5, WARPS_PER_PROCESSOR = 32, EDGES = 1 << 20, CHUNK = 2 << 20 };
+enum { RUNS = 5, WARPS_PER_PROCESSOR = 32, EDGES = 1 << 20 };
+
+#define CK(call) CUDA_TRY(c, call)
 
 /* One allocation: the argument of the kernel, its inputs and outputs; filled on the host. */
 typedef struct kernel_bench {
-  cuda_device device;
-  int32_t device_id;
+  cuda_context device;
   cudaEvent_t begun, ended;
   char *memory, *host;
   size_t bytes, used;
   int warps;
 } kernel_bench;
 
-static abut_status bench_open(kernel_bench *b, int32_t device_id) {
-  cuda_device *c = &b->device;
+static abut_status bench_open(kernel_bench *b) {
+  cuda_context *c = &b->device;
   int processors;
-  c->owner = "bench";
-  b->device_id = device_id;
-  CK(cudaStreamCreateWithFlags(&c->own, cudaStreamNonBlocking));
-  c->stream = c->own;
+  ABUT_TRY(cuda_context_open(c, NULL, cudaStreamNonBlocking));
   CK(cudaEventCreate(&b->begun));
   CK(cudaEventCreate(&b->ended));
-  ABUT_TRY(copy_buffer_create(c, CHUNK));
-  CK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device_id));
+  CK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, c->device_id));
   b->warps = processors * WARPS_PER_PROCESSOR;
   return ABUT_OK;
 }
 static void bench_close(kernel_bench *b) {
-  if (b->device.own) cudaStreamSynchronize(b->device.own);
+  if (b->device.stream) cudaStreamSynchronize(b->device.stream);
   if (b->memory) cudaFree(b->memory);
   if (b->begun) cudaEventDestroy(b->begun);
   if (b->ended) cudaEventDestroy(b->ended);
-  copy_buffer_destroy(&b->device);
-  if (b->device.own) cudaStreamDestroy(b->device.own);
+  cuda_context_close(&b->device);
   free(b->host);
 }
 static abut_status bench_allocate(kernel_bench *b, size_t bytes) {
-  cuda_device *c = &b->device;
+  cuda_context *c = &b->device;
   b->bytes = bytes;
   b->host = calloc(1, bytes);
   if (!b->host) return abut_fail(ABUT_ERROR_MEMORY, "bench: no memory for %zu bytes", bytes);
@@ -73,13 +71,10 @@ static char *bench_take(kernel_bench *b, size_t bytes, char **host) {
 }
 
 static abut_status time_once(kernel_bench *b, const void *kernel, int warps, double *seconds) {
-  cuda_device *c = &b->device;
-  void *argument = b->memory;
-  void *args[] = {&argument, &warps};
-  dim3 grid = {(unsigned)((warps * 32 + BLOCK - 1) / BLOCK), 1, 1}, block = {BLOCK, 1, 1};
+  cuda_context *c = &b->device;
   float ms = 0;
   CK(cudaEventRecord(b->begun, c->stream));
-  CK(cudaLaunchKernel(kernel, grid, block, args, 0, c->stream));
+  ABUT_TRY(cuda_launch_warps(c, kernel, b->memory, warps));
   CK(cudaEventRecord(b->ended, c->stream));
   CK(cudaStreamSynchronize(c->stream));
   CK(cudaEventElapsedTime(&ms, b->begun, b->ended));
@@ -101,7 +96,8 @@ static abut_status time_kernel(kernel_bench *b, const void *kernel, int64_t item
 }
 
 static abut_status run_edges(kernel_bench *b, int32_t dtype, double *ns) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+  const item_kernels *k;
+  ABUT_TRY(item_kernels_for(dtype, &k));
   const abut_manifold_options o = abut_default_manifold_options();
   const size_t elem = (size_t)k->elem_size;
   char *argument, *in;
@@ -116,7 +112,7 @@ static abut_status run_edges(kernel_bench *b, int32_t dtype, double *ns) {
 }
 
 typedef struct distance_bench {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   const surface_view *view;
   int64_t count;
   const double *points;
@@ -149,28 +145,27 @@ static abut_status run_distances(kernel_bench *b, const distance_bench *d, int32
   return time_kernel(b, cuda_manifold_kernels(dtype)[MANIFOLD_distances], d->count, ns);
 }
 
-abut_status cuda_bench_edges(int32_t device_id, int32_t dtype, double *ns) {
-  kernel_bench b = {0};
-  ABUT_TRY(backend_find_gpu(device_id));
-  SCOPE(caller);
-  ABUT_TRY(cuda_check(&b.device, scope_open(&caller, device_id), "cudaSetDevice"));
-  abut_status status = bench_open(&b, device_id);
+abut_status measure_edges_cuda(int32_t device_id, int32_t dtype, double *ns) {
+  kernel_bench b = {.device = {.owner = "bench", .device_id = device_id}};
+  ABUT_TRY(cuda_find_device(device_id));
+  CUDA_USE(&b.device);
+  abut_status status = bench_open(&b);
   if (status == ABUT_OK) status = run_edges(&b, dtype, ns);
   bench_close(&b);
   return status;
 }
 
-abut_status cuda_bench_distance(int32_t device_id, const abut_surface *surface, int64_t count,
-                                const double *points, int skip, int32_t dtype, double *ns) {
-  kernel_bench b = {0};
+abut_status measure_distance_cuda(int32_t device_id, const abut_surface *surface, int64_t count,
+                                  const double *points, int skip, int32_t dtype, double *ns) {
+  kernel_bench b = {.device = {.owner = "bench", .device_id = device_id}};
   surface_view view;
-  distance_bench d = {abut_kernels_find(dtype, NULL), &view, count, points, surface_diagonal(surface)};
-  ABUT_TRY(backend_find_gpu(device_id));
-  SCOPE(caller);
-  ABUT_TRY(cuda_check(&b.device, scope_open(&caller, device_id), "cudaSetDevice"));
+  distance_bench d = {NULL, &view, count, points, abut_surface_diagonal(surface)};
+  ABUT_TRY(item_kernels_for(dtype, &d.kernels));
+  ABUT_TRY(cuda_find_device(device_id));
+  CUDA_USE(&b.device);
   ABUT_TRY(surface_view_create(d.kernels, surface, d.unit, 0, &view));
   if (!skip) view.sdf.tau = 1000; /* every primitive weighs something everywhere */
-  abut_status status = bench_open(&b, device_id);
+  abut_status status = bench_open(&b);
   if (status == ABUT_OK) status = run_distances(&b, &d, dtype, ns);
   bench_close(&b);
   surface_view_destroy(&view);

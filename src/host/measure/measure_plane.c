@@ -1,8 +1,9 @@
 /* measure_plane.c: pairs for timing the pair kernel, and the timing: random boxes of 8 rounded points, face,
  * edge and corner contacts alike, gap 0.1 of their size (0.03 for cold), inverse barrier. */
+#include "host/base/kernels.h"
 #include "host/measure/measure_plane.h"
 #include "host/measure/measure_time.h"
-#include "kernels/table.h"
+#include "kernels/items/items_table.h"
 #include "kernels/lane/random.h"
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 enum { BLOCKS = 16, POINTS = 8, ROW = 91 + 62 + 42, PLANE = 80, MOVE = 88, SWEEPS = 200 };
 
-static void put(const abut_kernels *k, char *memory, int block, int field, int lane, double x) {
+static void put(const item_kernels *k, char *memory, int block, int field, int lane, double x) {
   size_t at = ((size_t)block * ROW + (size_t)field) * (size_t)k->lanes + (size_t)lane;
   if (k->elem_size == 8)
     ((double *)memory)[at] = x;
@@ -38,7 +39,7 @@ static void random_rotation(uint64_t seed, uint64_t pair, uint64_t side, double 
 /* One side: a box with half sizes in [0.25, 0.5], points jittered by a hundredth, its lowest (highest) point
  * along z at
  * +-gap/2. */
-static void make_side(const abut_kernels *k, char *memory, int block, int lane, uint64_t pair, int side,
+static void make_side(const item_kernels *k, char *memory, int block, int lane, uint64_t pair, int side,
                       double gap) {
   double r[9], p[POINTS][3], lowest = 1e9, sign = side ? -1 : 1;
   random_rotation(1, pair, (uint64_t)side, r);
@@ -61,7 +62,7 @@ static void make_side(const abut_kernels *k, char *memory, int block, int lane, 
   }
 }
 
-static void fill(const abut_kernels *k, char *memory, double gap) {
+static void fill(const item_kernels *k, char *memory, double gap) {
   for (int b = 0; b < BLOCKS; b++)
     for (int lane = 0; lane < k->lanes; lane++) {
       uint64_t pair = (uint64_t)(b * k->lanes + lane);
@@ -77,7 +78,7 @@ static void fill(const abut_kernels *k, char *memory, double gap) {
 }
 
 typedef struct sweep {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   int kind;
   char *memory;
 } sweep;
@@ -86,8 +87,9 @@ static void run_sweeps(void *context) {
   for (int i = 0; i < SWEEPS; i++) s->kernels->bench_plane(s->kind, BLOCKS, s->memory);
 }
 
-double abut_bench_plane(const char *which, int dtype) {
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
+double measure_plane(const char *which, int dtype) {
+  const item_kernels *k;
+  if (item_kernels_for(dtype, &k) != ABUT_OK) return NAN;
   int kind = !strcmp(which, "joint") ? 0 : !strcmp(which, "warm") ? 1 : 2;
   size_t bytes = (size_t)BLOCKS * ROW * (size_t)k->lanes * (size_t)k->elem_size;
   char *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -96,7 +98,7 @@ double abut_bench_plane(const char *which, int dtype) {
   fill(k, memory, kind == 2 ? 0.03 : 0.1);
   k->bench_plane(3, BLOCKS, memory);
   sweep all = {k, kind, memory};
-  double seconds = bench_seconds(run_sweeps, &all);
+  double seconds = median_seconds(run_sweeps, &all);
   free(memory);
   return 1e9 * seconds / ((double)SWEEPS * BLOCKS * k->lanes);
 }

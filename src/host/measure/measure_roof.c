@@ -1,19 +1,17 @@
 /* measure_roof.c: what a GPU can do at best: copies in its memory, and chains of one operation
  * (kernels/items/roof.inl). The best of several runs, after others have woken its clocks. */
-#include "host/batch/backend.h"
-#include "host/cuda/profile.h"
-#include "host/base/status.h"
+#include "host/measure/measure_roof.h"
+#include "host/cuda/cuda_context.h"
 
 #ifndef ABUT_HAVE_CUDA
 
-abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
+abut_status measure_roofs(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
   (void)dtype, (void)roofs;
-  return backend_find_gpu(device_id);
+  return cuda_find_device(device_id);
 }
 
 #else
 #include "host/cuda/cuda_memory.h"
-#include "host/cuda/cuda_scope.h"
 
 /* In the order of ROOF_* in roof.inl. */
 enum { FMA, DIVISION, ROOT, KINDS, CHAINS = 8, FMA_ROUNDS = 8192, OTHER_ROUNDS = 1024 };
@@ -93,9 +91,9 @@ static abut_status measure(roof_run *r, gpu_roofs *roofs) {
   return best_rate(r, KINDS, 2 * (double)r->bytes, &roofs->memory);
 }
 
-abut_status gpu_measure(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
+abut_status measure_roofs(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
   roof_run r = {0};
-  ABUT_TRY(backend_find_gpu(device_id));
+  ABUT_TRY(cuda_find_device(device_id));
   SCOPE(caller);
   CK(scope_open(&caller, device_id));
   abut_status status = roof_open(&r, device_id, dtype);

@@ -15,7 +15,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-double bench_seconds(void (*work)(void *context), void *context) {
+double median_seconds(void (*work)(void *context), void *context) {
   double t[RUNS];
   for (int r = 0; r < RUNS; r++) {
     double start = now();

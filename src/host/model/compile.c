@@ -134,7 +134,8 @@ static abut_status set_counts(abut_model *m, const abut_builder *builder, const 
   for (int32_t i = 0; i < builder->nkey; i++) ntext += text_size(builder->keys[i].name);
   int64_t nname =
       (int64_t)builder->nbody + builder->njoint + builder->ngeom + builder->nactuator + builder->nkey;
-  if (npoint > INT32_MAX || nface > INT32_MAX || nnode > INT32_MAX || ntext > INT32_MAX || nname > INT32_MAX)
+  if (npoint > INT32_MAX || nface > INT32_MAX || nnode > INT32_MAX || ntriangle > INT32_MAX ||
+      ntext > INT32_MAX || nname > INT32_MAX)
     return abut_fail(ABUT_ERROR_MODEL,
                      "model: %lld points, %lld faces, %lld triangles, %lld names of %lld bytes are too many",
                      (long long)npoint, (long long)nface, (long long)ntriangle, (long long)nname,

@@ -1,15 +1,10 @@
-/* model.c: the compiled scene's memory, derived quantities and names; opening a scene by its file's kind. */
+/* model.c: the compiled scene's memory, derived quantities and names. */
 #include "host/model/model.h"
-#include "host/base/file.h"
 #include "host/base/geometry.h"
-#include "host/model/model_file.h"
 #include "host/shape/moment.h"
 #include "host/base/status.h"
 #include <stdio.h>
 #include <stdlib.h>
-#ifdef ABUT_HAVE_MUJOCO
-#include "host/import/import.h"
-#endif
 
 /* ---------------------------------------------------------------------------------------- memory */
 
@@ -27,8 +22,10 @@ int64_t abut_model_bytes(const abut_model *model) {
   int64_t total = 0, bytes;
 #define X(type, name, rows, columns)                                                                         \
   bytes = abut_array_bytes(model->rows, columns, (int64_t)sizeof(type));                                     \
-  if (bytes < 0 || __builtin_add_overflow(total, bytes, &total)) return -1;
-#include "host/model/model.def"
+  if (bytes < 0 || bytes / (int64_t)sizeof(type) > INT32_MAX ||                                              \
+      __builtin_add_overflow(total, bytes, &total))                                                          \
+    return -1;
+#include "kernels/tree/model.def"
 #undef X
   return total;
 }
@@ -47,13 +44,13 @@ abut_status abut_model_allocate(abut_model *model) {
 #undef X
   int64_t bytes = abut_model_bytes(model);
   if (bytes < 0 || (uint64_t)bytes > SIZE_MAX / 2)
-    return abut_fail(ABUT_ERROR_MEMORY, "model: its counts make more bytes than there can be");
+    return abut_fail(ABUT_ERROR_MEMORY, "model: an array would be longer than %d numbers", INT32_MAX);
   int missing = 0;
   const int32_t nq = model->nq, nv = model->nv, nu = model->nu;
 #define X(type, name, rows, columns)                                                                         \
   model->name = allocate_array(model->rows, columns, sizeof(type));                                          \
   missing |= !model->name;
-#include "host/model/model.def"
+#include "kernels/tree/model.def"
 #undef X
   if (!missing) return ABUT_OK;
   abut_model_free_arrays(model);
@@ -64,7 +61,7 @@ void abut_model_free_arrays(abut_model *model) {
 #define X(type, name, rows, columns)                                                                         \
   free(model->name);                                                                                         \
   model->name = NULL;
-#include "host/model/model.def"
+#include "kernels/tree/model.def"
 #undef X
 }
 
@@ -208,27 +205,4 @@ abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms
   geoms[0] = model->pair_geom1[pair];
   geoms[1] = model->pair_geom2[pair];
   return ABUT_OK;
-}
-
-/* ---------------------------------------------------------------------------------------- load */
-
-/* MJCF and URDF. */
-static abut_status load_description(const char *path, const abut_load_options *options, abut_model **model) {
-#ifdef ABUT_HAVE_MUJOCO
-  return abut_import_mujoco(path, options, model);
-#else
-  (void)options, (void)model;
-  return abut_fail(ABUT_ERROR_UNSUPPORTED, "built without MuJoCo: '%s' needs it (.abut files do not)", path);
-#endif
-}
-
-abut_status abut_model_load(const char *path, const abut_load_options *options, abut_model **model) {
-  ABUT_REQUIRE(path, "path");
-  ABUT_REQUIRE(model, "model");
-  *model = NULL;
-  if (abut_file_has_extension(path, ".abut")) return abut_model_file_load(path, model);
-  if (!abut_file_has_extension(path, ".xml") && !abut_file_has_extension(path, ".urdf"))
-    return abut_fail(ABUT_ERROR_FILE, "'%s': a scene is an .xml (MJCF), .urdf or .abut file", path);
-  abut_load_options defaults = {0};
-  return load_description(path, options ? options : &defaults, model);
 }

@@ -1,29 +1,11 @@
-/* model.h: the compiled scene. Built by builder.c, saved and loaded by model_file.c, read by everyone. */
+/* model.h: the compiled scene, whose struct is kernels/tree/model.h. Built by builder.c, saved and loaded by
+ * model_file.c, read by everyone. */
 #ifndef ABUT_MODEL_H
 #define ABUT_MODEL_H
-#include "abut/surface.h"
+#include "kernels/tree/model.h"
 
-/* X(name) of every count that sizes an array of model.def. */
-#define ABUT_MODEL_COUNTS(X)                                                                                 \
-  X(nbody)                                                                                                   \
-  X(njnt)                                                                                                    \
-  X(nq) X(nv) X(nu) X(ngeom) X(npoint) X(nface) X(nnode) X(ntriangle) X(npair) X(nkey) X(nname) X(ntext)
-
-/* The same of its part about surfaces, which many files do not have. */
-#define ABUT_SURFACE_COUNTS(X) X(nsurface) X(nprimitive) X(nplane) X(nvertex) X(nedge) X(nfacet)
-
-struct abut_model {
-#define X(name) int32_t name;
-  ABUT_MODEL_COUNTS(X)
-  ABUT_SURFACE_COUNTS(X)
-#undef X
-  int32_t warnings; /* offset of the warnings in text */
-  double gravity[3];
-  double timestep; /* the file's; steps use abut_options.timestep */
-#define X(type, name, rows, columns) type *name;
-#include "host/model/model.def"
-#undef X
-};
+/* Of contact pairs: kernels count three numbers of each in 32 bits. */
+enum { ABUT_MOST_PAIRS = 1 << 29 };
 
 /* Allocates every array (zeroed) for the counts already set in *model; frees all on failure. */
 abut_status abut_model_allocate(abut_model *model);
@@ -31,11 +13,14 @@ void abut_model_free_arrays(abut_model *model);
 /* Checks every index, size and number of a model whose arrays are filled, whoever filled them (a builder, an
  * importer, a file). Names the object and the value. Reads no derived array: validate first, then derive. */
 abut_status abut_model_validate(const abut_model *model);
+/* Whether a real type of so many bytes holds every number of the model. */
+abut_status abut_model_check_numbers(const abut_model *model, int bytes);
 /* Fills the derived arrays: weldid, moments, dof tree, limit stiffness. */
 void abut_model_derive(abut_model *model);
 /* Bytes of one array, rows x columns x element; -1 if negative or beyond int64. */
 int64_t abut_array_bytes(int64_t rows, int64_t columns, int64_t element);
-/* Bytes of all arrays for the counts in *model; -1 if a count is negative or the sum beyond int64. */
+/* Bytes of all arrays for the counts in *model; -1 if a count is negative, an array longer than int32 counts
+ * (places in it are int32), or the sum beyond int64. */
 int64_t abut_model_bytes(const abut_model *model);
 
 /* model_surface.c: the surfaces of geoms. Counts for surfaces in the order of the compiled geoms, NULL where

@@ -7,7 +7,7 @@
  * Scenes without surfaces are written as version 2, which ends before them. The counts decide the size, so
  * that a wrong count is found before anything is allocated for it. */
 #include "host/model/model_file.h"
-#include "host/base/file.h"
+#include "abut/file.h"
 #include "host/model/model.h"
 #include "host/base/status.h"
 #include <stdlib.h>
@@ -19,6 +19,10 @@
 
 /* count up when model.def, the counts or their meaning change */
 enum { PLAIN_VERSION = 2, SURFACE_VERSION = 3, CHECKSUM_BYTES = 8 };
+
+/* these are written as they are */
+_Static_assert(sizeof(abut_primitive) == 4 * sizeof(int32_t) + 12 * sizeof(double),
+               "padding would be in files");
 
 static const char magic[4] = {'A', 'B', 'U', 'T'};
 
@@ -83,7 +87,7 @@ static void put_arrays(cursor *c, const abut_model *m) {
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
 #define X(type, name, rows, columns)                                                                         \
   put(c, m->name, (size_t)abut_array_bytes(m->rows, columns, (int64_t)sizeof(type)));
-#include "host/model/model.def"
+#include "kernels/tree/model.def"
 #undef X
 }
 
@@ -147,7 +151,7 @@ static void take_arrays(cursor *c, abut_model *m) {
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
 #define X(type, name, rows, columns)                                                                         \
   take(c, m->name, (size_t)abut_array_bytes(m->rows, columns, (int64_t)sizeof(type)));
-#include "host/model/model.def"
+#include "kernels/tree/model.def"
 #undef X
 }
 

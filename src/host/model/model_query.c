@@ -126,3 +126,15 @@ abut_status abut_model_hull(const abut_model *model, int32_t geom, abut_hull *hu
   hull->error = model->geom_hull_error[geom];
   return ABUT_OK;
 }
+
+abut_status abut_model_triangles(const abut_model *model, int32_t geom, const double **corners,
+                                 int64_t *count) {
+  ABUT_REQUIRE(model, "model");
+  ABUT_REQUIRE(corners, "corners");
+  ABUT_REQUIRE(count, "count");
+  ABUT_TRY(check("geom", geom, model->ngeom));
+  const int32_t nodes = model->geom_nodenum[geom]; /* of a binary tree with one triangle per leaf */
+  *count = nodes > 0 ? (nodes + 1) / 2 : 0;
+  *corners = nodes > 0 ? model->triangle + 9 * (size_t)model->geom_triangleadr[geom] : NULL;
+  return ABUT_OK;
+}

@@ -1,5 +1,6 @@
 /* model_validate.c: checks every index, size and number of a compiled scene. */
 #include "host/base/geometry.h"
+#include "host/base/real.h"
 #include "host/model/model.h"
 #include "host/shape/moment.h"
 #include "host/model/pairs.h"
@@ -36,6 +37,8 @@ static abut_status check_counts(const abut_model *m) {
   ABUT_MODEL_COUNTS(X)
   ABUT_SURFACE_COUNTS(X)
 #undef X
+  if (m->npair > ABUT_MOST_PAIRS)
+    return abut_fail(ABUT_ERROR_MODEL, "model: npair is %d, %d at most", m->npair, ABUT_MOST_PAIRS);
   if (m->nbody < 1) return abut_fail(ABUT_ERROR_MODEL, "model: it has no body, not even the world");
   int64_t names = (int64_t)m->nbody + m->njnt + m->ngeom + m->nu + m->nkey;
   if (m->nname != names)
@@ -56,8 +59,6 @@ static abut_status check_text(const abut_model *m) {
 }
 
 static abut_status check_scalars(const abut_model *m) {
-  for (int k = 0; k < 3; k++)
-    if (!isfinite(m->gravity[k])) return abut_fail(ABUT_ERROR_MODEL, "gravity[%d] is %g", k, m->gravity[k]);
   if (!(m->timestep > 0 && isfinite(m->timestep)))
     return abut_fail(ABUT_ERROR_MODEL, "timestep is %g s, must be positive", m->timestep);
   return ABUT_OK;
@@ -68,25 +69,29 @@ static char array_kind(const char *name) {
   return name[0] == 'b' || name[0] == 'j' || name[0] == 'g' || name[0] == 'a' || name[0] == 'k' ? name[0] : 0;
 }
 
-static abut_status check_finite_array(const abut_model *m, const char *name, const double *values,
-                                      int64_t rows, int64_t columns) {
+static abut_status check_array(const abut_model *m, int bytes, const char *name, const double *values,
+                               int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows * columns; i++) {
-    if (isfinite(values[i])) continue;
-    const char *field = strchr(name, '_');
+    if (real_holds(bytes, values[i])) continue;
+    const char *field = strchr(name, '_'), *why = real_misfit(values[i]);
     if (array_kind(name) && field)
-      return bad(m, array_kind(name), (int32_t)(i / columns), "%s is %g", field + 1, values[i]);
-    return abut_fail(ABUT_ERROR_MODEL, "model: %s[%lld] is %g", name, (long long)i, values[i]);
+      return bad(m, array_kind(name), (int32_t)(i / columns), "%s is %g, %s", field + 1, values[i], why);
+    return abut_fail(ABUT_ERROR_MODEL, "model: %s[%lld] is %g, %s", name, (long long)i, values[i], why);
   }
   return ABUT_OK;
 }
 
-static abut_status check_finite(const abut_model *m) {
+abut_status abut_model_check_numbers(const abut_model *m, int bytes) {
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
-  /* the other types have nothing to check */
+  for (int k = 0; k < 3; k++)
+    if (!real_holds(bytes, m->gravity[k]))
+      return abut_fail(ABUT_ERROR_MODEL, "gravity[%d] is %g, %s", k, m->gravity[k],
+                       real_misfit(m->gravity[k]));
+      /* the other types have nothing to check */
 #define X(type, name, rows, columns)                                                                         \
-  ABUT_TRY(_Generic(m->name, double *: check_finite_array(m, #name, (const void *)m->name, m->rows, columns),  \
+  ABUT_TRY(_Generic(m->name, double *: check_array(m, bytes, #name, (const void *)m->name, m->rows, columns),  \
            default: ABUT_OK));
-#include "host/model/model.def"
+#include "kernels/tree/model.def"
 #undef X
   return ABUT_OK;
 }
@@ -369,7 +374,7 @@ abut_status abut_model_validate(const abut_model *model) {
   ABUT_TRY(check_counts(model));
   ABUT_TRY(check_text(model));
   ABUT_TRY(check_scalars(model));
-  ABUT_TRY(check_finite(model));
+  ABUT_TRY(abut_model_check_numbers(model, 8));
   ABUT_TRY(check_bodies(model));
   ABUT_TRY(check_joints(model));
   ABUT_TRY(check_configurations(model));

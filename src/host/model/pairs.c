@@ -38,25 +38,34 @@ static int64_t pair_key(int32_t a, int32_t b) {
   return (int64_t)low << 32 | high;
 }
 
-static int compare_keys(const void *a, const void *b) {
-  int64_t p = *(const int64_t *)a, q = *(const int64_t *)b;
-  return (p > q) - (p < q);
-}
-
-/* A sorted set of keys. */
+/* Pairs of ids, sorted by their keys; friction: of explicit pairs of geoms. */
+typedef struct keyed_pair {
+  int64_t key;
+  double friction;
+} keyed_pair;
 typedef struct key_set {
-  int64_t *keys;
+  keyed_pair *pairs;
   int32_t count;
 } key_set;
 
-static int key_set_has(const key_set *set, int64_t key) {
-  return bsearch(&key, set->keys, (size_t)set->count, sizeof key, compare_keys) != NULL;
+static int compare_keys(const void *a, const void *b) {
+  int64_t p = ((const keyed_pair *)a)->key, q = ((const keyed_pair *)b)->key;
+  return (p > q) - (p < q);
+}
+
+/* NULL: not in the set. */
+static const keyed_pair *key_set_find(const key_set *set, int32_t a, int32_t b) {
+  keyed_pair wanted = {pair_key(a, b), 0};
+  return bsearch(&wanted, set->pairs, (size_t)set->count, sizeof wanted, compare_keys);
 }
 
 static abut_status key_set_allocate(key_set *set, int32_t count) {
   set->count = count;
-  set->keys = malloc(((size_t)count + 1) * sizeof *set->keys);
-  return set->keys ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", count);
+  set->pairs = malloc(((size_t)count + 1) * sizeof *set->pairs);
+  return set->pairs ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", count);
+}
+static void key_set_sort(key_set *set) {
+  qsort(set->pairs, (size_t)set->count, sizeof *set->pairs, compare_keys);
 }
 
 /* The masks, and no contact within a rigid group or between a group and the one it hangs on, unless that is
@@ -72,120 +81,150 @@ static int filter_allows(const abut_model *m, int32_t g1, int32_t g2) {
 
 /* ---------------------------------------------------------------------------------------- build */
 
-typedef struct pair_entry {
-  const abut_model *model; /* for the comparison */
-  int32_t geom1, geom2;
-  double friction;
-} pair_entry;
-
+/* The model's pair arrays while they grow. */
 typedef struct pair_list {
-  pair_entry *entries;
+  int32_t *geom1, *geom2;
+  double *friction;
   int32_t count, capacity;
 } pair_list;
 
-static abut_status push_pair(pair_list *list, const abut_model *m, int32_t g1, int32_t g2, double friction) {
-  if (list->count == list->capacity) {
-    if (list->capacity > INT32_MAX / 4)
-      return abut_fail(ABUT_ERROR_MODEL, "more than %d contact pairs", list->capacity);
-    int32_t capacity = list->capacity ? 2 * list->capacity : 64;
-    pair_entry *entries = realloc(list->entries, (size_t)capacity * sizeof *entries);
-    if (!entries) return abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", capacity);
-    list->entries = entries;
-    list->capacity = capacity;
+static abut_status grow(pair_list *list) {
+  if (list->capacity == ABUT_MOST_PAIRS)
+    return abut_fail(ABUT_ERROR_MODEL, "more than %d contact pairs", list->capacity);
+  int32_t capacity = list->capacity ? 2 * list->capacity : 64;
+  void **arrays[] = {(void **)&list->geom1, (void **)&list->geom2, (void **)&list->friction};
+  const size_t sizes[] = {sizeof *list->geom1, sizeof *list->geom2, sizeof *list->friction};
+  for (int i = 0; i < 3; i++) {
+    void *grown = realloc(*arrays[i], (size_t)capacity * sizes[i]);
+    if (!grown) return abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", capacity);
+    *arrays[i] = grown;
   }
-  int ordered = abut_pairs_ordered(m, g1, g2);
-  pair_entry entry = {m, ordered ? g1 : g2, ordered ? g2 : g1, friction};
-  list->entries[list->count++] = entry;
+  list->capacity = capacity;
   return ABUT_OK;
 }
 
-static abut_status push_explicit(pair_list *list, const abut_model *m, const abut_pair_def *pairs,
-                                 int32_t npair) {
+/* Where pairs come from: the geoms in the order of abut_pairs_ordered, those that are no planes first, and
+ * the explicit and excluded ones. */
+typedef struct pair_source {
+  const abut_model *model;
+  int32_t *geoms, nsolid;
+  key_set given, excluded;
+} pair_source;
+
+/* Appends the pair if it is given, or no filter stops it. */
+static abut_status consider(const pair_source *from, int32_t g1, int32_t g2, pair_list *list) {
+  const abut_model *m = from->model;
+  const keyed_pair *given = from->given.count ? key_set_find(&from->given, g1, g2) : NULL;
+  if (!given && (!filter_allows(m, g1, g2) ||
+                 (from->excluded.count && key_set_find(&from->excluded, m->geom_body[g1], m->geom_body[g2]))))
+    return ABUT_OK;
+  if (list->count == list->capacity) ABUT_TRY(grow(list));
+  list->geom1[list->count] = g1;
+  list->geom2[list->count] = g2;
+  list->friction[list->count++] = given ? given->friction : -1;
+  return ABUT_OK;
+}
+
+/* One past the geoms with as many points as the one at `first`. */
+static int32_t group_end(const pair_source *from, int32_t first) {
+  const int32_t *n = from->model->geom_pointnum, *g = from->geoms;
+  int32_t end = first;
+  while (end < from->nsolid && n[g[end]] == n[g[first]]) end++;
+  return end;
+}
+
+/* All pairs in the order of abut_pairs_compare: half-spaces, then by the first's points, the second's, ids.
+ */
+static abut_status list_pairs(const pair_source *from, pair_list *list) {
+  const int32_t *g = from->geoms;
+  for (int32_t i = 0; i < from->nsolid; i++)
+    for (int32_t j = from->nsolid; j < from->model->ngeom; j++) ABUT_TRY(consider(from, g[i], g[j], list));
+  for (int32_t a = 0, a_end; a < from->nsolid; a = a_end) {
+    a_end = group_end(from, a);
+    for (int32_t b = a, b_end; b < from->nsolid; b = b_end) {
+      b_end = group_end(from, b);
+      for (int32_t i = a; i < a_end; i++)
+        for (int32_t j = a == b ? i + 1 : b; j < b_end; j++) ABUT_TRY(consider(from, g[i], g[j], list));
+    }
+  }
+  return ABUT_OK;
+}
+
+/* The explicit ones: each must be able to touch, and be given once. */
+static abut_status take_given(pair_source *from, const abut_pair_def *pairs, int32_t npair) {
+  const abut_model *m = from->model;
+  char a[ABUT_LABEL], b[ABUT_LABEL];
+  ABUT_TRY(key_set_allocate(&from->given, npair));
   for (int32_t i = 0; i < npair; i++) {
     const char *why = abut_pairs_obstacle(m, m->body_weldid, pairs[i].geom1, pairs[i].geom2);
-    char a[ABUT_LABEL], b[ABUT_LABEL];
     if (why)
       return abut_fail(ABUT_ERROR_MODEL, "contact pair %d: %s and %s %s", i,
                        abut_model_label(m, 'g', pairs[i].geom1, a),
                        abut_model_label(m, 'g', pairs[i].geom2, b), why);
-    ABUT_TRY(push_pair(list, m, pairs[i].geom1, pairs[i].geom2, pairs[i].friction));
+    from->given.pairs[i] = (keyed_pair){pair_key(pairs[i].geom1, pairs[i].geom2), pairs[i].friction};
   }
-  return ABUT_OK;
-}
-
-static abut_status push_filtered(pair_list *list, const abut_model *m, const key_set *given,
-                                 const key_set *excluded) {
-  for (int32_t g1 = 0; g1 < m->ngeom; g1++)
-    for (int32_t g2 = g1 + 1; g2 < m->ngeom; g2++) {
-      if (!filter_allows(m, g1, g2) || key_set_has(given, pair_key(g1, g2))) continue;
-      if (key_set_has(excluded, pair_key(m->geom_body[g1], m->geom_body[g2]))) continue;
-      ABUT_TRY(push_pair(list, m, g1, g2, -1));
-    }
-  return ABUT_OK;
-}
-
-static int compare_entries(const void *a, const void *b) {
-  const pair_entry *p = a, *q = b;
-  return abut_pairs_compare(p->model, p->geom1, p->geom2, q->geom1, q->geom2);
-}
-
-/* Sorts the list and puts it into the model. */
-static abut_status store_pairs(const pair_list *list, abut_model *m) {
-  size_t count = (size_t)list->count;
-  if (count) qsort(list->entries, count, sizeof *list->entries, compare_entries);
-  int32_t *geom1 = calloc(count + 1, sizeof *geom1), *geom2 = calloc(count + 1, sizeof *geom2);
-  double *friction = calloc(count + 1, sizeof *friction);
-  if (!geom1 || !geom2 || !friction) {
-    free(geom1), free(geom2), free(friction);
-    return abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %zu", count);
-  }
-  for (size_t i = 0; i < count; i++) {
-    geom1[i] = list->entries[i].geom1;
-    geom2[i] = list->entries[i].geom2;
-    friction[i] = list->entries[i].friction;
-  }
-  free(m->pair_geom1), free(m->pair_geom2), free(m->pair_friction);
-  m->pair_geom1 = geom1, m->pair_geom2 = geom2, m->pair_friction = friction;
-  m->npair = list->count;
-  return ABUT_OK;
-}
-
-/* Sorts a set and refuses a key that is in it twice. */
-static abut_status sort_given(key_set *given, const abut_model *m) {
-  qsort(given->keys, (size_t)given->count, sizeof *given->keys, compare_keys);
-  for (int32_t i = 1; i < given->count; i++) {
-    char a[ABUT_LABEL], b[ABUT_LABEL];
-    if (given->keys[i] == given->keys[i - 1])
+  key_set_sort(&from->given);
+  for (int32_t i = 1; i < npair; i++) {
+    int64_t key = from->given.pairs[i].key;
+    if (key == from->given.pairs[i - 1].key)
       return abut_fail(ABUT_ERROR_MODEL, "the contact pair of %s and %s is given twice",
-                       abut_model_label(m, 'g', (int32_t)(given->keys[i] >> 32), a),
-                       abut_model_label(m, 'g', (int32_t)(given->keys[i] & INT32_MAX), b));
+                       abut_model_label(m, 'g', (int32_t)(key >> 32), a),
+                       abut_model_label(m, 'g', (int32_t)(key & INT32_MAX), b));
   }
   return ABUT_OK;
 }
 
-static abut_status build(abut_model *m, const abut_pair_def *pairs, key_set *given, key_set *excluded,
-                         pair_list *list) {
-  ABUT_TRY(sort_given(given, m));
-  qsort(excluded->keys, (size_t)excluded->count, sizeof *excluded->keys, compare_keys);
-  ABUT_TRY(push_explicit(list, m, pairs, given->count));
-  ABUT_TRY(push_filtered(list, m, given, excluded));
-  return store_pairs(list, m);
+static abut_status take_excluded(pair_source *from, const abut_exclude_def *excludes, int32_t count) {
+  ABUT_TRY(key_set_allocate(&from->excluded, count));
+  for (int32_t i = 0; i < count; i++)
+    from->excluded.pairs[i] = (keyed_pair){pair_key(excludes[i].body1, excludes[i].body2), 0};
+  key_set_sort(&from->excluded);
+  return ABUT_OK;
+}
+
+/* By kind, points, id. */
+static abut_status take_geoms(pair_source *from) {
+  const abut_model *m = from->model;
+  keyed_pair *keys = malloc(((size_t)m->ngeom + 1) * sizeof *keys);
+  from->geoms = malloc(((size_t)m->ngeom + 1) * sizeof *from->geoms);
+  if (keys && from->geoms) {
+    for (int32_t g = 0; g < m->ngeom; g++) {
+      int32_t kind = is_plane(m, g) ? INT32_MAX : m->geom_pointnum[g];
+      keys[g] = (keyed_pair){(int64_t)kind << 32 | g, 0};
+      from->nsolid += !is_plane(m, g);
+    }
+    key_set_sort(&(key_set){keys, m->ngeom});
+    for (int32_t g = 0; g < m->ngeom; g++) from->geoms[g] = (int32_t)(keys[g].key & INT32_MAX);
+  }
+  abut_status status = keys && from->geoms
+                           ? ABUT_OK
+                           : abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d geoms", m->ngeom);
+  free(keys);
+  return status;
+}
+
+/* Puts a finished list, into the model. */
+static abut_status store(pair_list *list, abut_model *m) {
+  if (list->capacity == 0) ABUT_TRY(grow(list)); /* empty arrays of a model are not NULL */
+  free(m->pair_geom1), free(m->pair_geom2), free(m->pair_friction);
+  m->pair_geom1 = list->geom1, m->pair_geom2 = list->geom2, m->pair_friction = list->friction;
+  m->npair = list->count;
+  *list = (pair_list){0};
+  return ABUT_OK;
 }
 
 abut_status abut_pairs_build(abut_model *model, const abut_pair_def *explicit_pairs, int32_t npair,
                              const abut_exclude_def *excludes, int32_t nexclude) {
-  key_set given = {0}, excluded = {0};
+  pair_source from = {.model = model};
   pair_list list = {0};
-  abut_status status = key_set_allocate(&given, npair);
-  if (status == ABUT_OK) status = key_set_allocate(&excluded, nexclude);
-  if (status == ABUT_OK) {
-    for (int32_t i = 0; i < npair; i++)
-      given.keys[i] = pair_key(explicit_pairs[i].geom1, explicit_pairs[i].geom2);
-    for (int32_t i = 0; i < nexclude; i++) excluded.keys[i] = pair_key(excludes[i].body1, excludes[i].body2);
-    status = build(model, explicit_pairs, &given, &excluded, &list);
-  }
-  free(given.keys);
-  free(excluded.keys);
-  free(list.entries);
+  abut_status status = take_given(&from, explicit_pairs, npair);
+  if (status == ABUT_OK) status = take_excluded(&from, excludes, nexclude);
+  if (status == ABUT_OK) status = take_geoms(&from);
+  if (status == ABUT_OK) status = list_pairs(&from, &list);
+  if (status == ABUT_OK) status = store(&list, model);
+  free(from.given.pairs);
+  free(from.excluded.pairs);
+  free(from.geoms);
+  free(list.geom1), free(list.geom2), free(list.friction);
   return status;
 }

@@ -22,12 +22,12 @@ static abut_status add_parts(abut_builder *builder, const abut_surface *s, const
   body.mass = moment[0];
   abut_moment_to_principal(moment, body.ipos, body.iquat, body.inertia);
   const double away = sqrt(pow(body.ipos[0], 2) + pow(body.ipos[1], 2) + pow(body.ipos[2], 2));
-  if (!(away <= farthest * surface_diagonal(s)))
+  if (!(away <= farthest * abut_surface_diagonal(s)))
     return abut_fail(
         ABUT_ERROR_ARGUMENT,
         "body '%s' lies %g m from the origin of its mesh, more than %g times its size, %g m: its "
         "inertia would be rounding; move the mesh",
-        name, away, farthest, surface_diagonal(s));
+        name, away, farthest, abut_surface_diagonal(s));
   ABUT_TRY(abut_builder_add_body(builder, &body, &joint.body));
   joint.type = ABUT_JOINT_FREE;
   ABUT_TRY(abut_builder_add_joint(builder, &joint, NULL));

@@ -99,7 +99,7 @@ abut_status abut_problem_terms(const abut_batch *b, const abut_problem *p, const
   ABUT_REQUIRE(xpos, "xpos");
   ABUT_REQUIRE(xquat, "xquat");
   ABUT_REQUIRE(terms, "terms");
-  ABUT_TRY(problem_check(p, b->model));
+  ABUT_TRY(problem_check(p, b));
   int64_t n = b->options.nenv, nbody = b->model->nbody,
           m = xpos->ndim == 4 && xpos->shape ? xpos->shape[1] : 1;
   if (m < 1) return abut_fail(ABUT_ERROR_ARGUMENT, "xpos: has %lld moments, needs 1 or more", (long long)m);

@@ -152,7 +152,7 @@ abut_status abut_optimiser_create(abut_batch *batch, const abut_problem *problem
   ABUT_REQUIRE(problem, "problem");
   ABUT_REQUIRE(optimiser, "optimiser");
   *optimiser = NULL;
-  ABUT_TRY(problem_check(problem, batch->model));
+  ABUT_TRY(problem_check(problem, batch));
   abut_optimiser *o = calloc(1, sizeof *o);
   if (!o) return abut_fail(ABUT_ERROR_MEMORY, "optimiser: out of memory");
   o->batch = batch;

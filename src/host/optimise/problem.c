@@ -1,6 +1,7 @@
 /* problem.c: defaults and checks of an optimisation's description. */
 #include "host/optimise/problem.h"
-#include "host/model/model.h"
+#include "host/base/real.h"
+#include "host/batch/batch.h"
 #include "host/base/status.h"
 #include "host/optimise/variable.h"
 #include <math.h>
@@ -92,11 +93,34 @@ static abut_status check_numbers(const abut_problem *p) {
   return ABUT_OK;
 }
 
-abut_status problem_check(const abut_problem *p, const abut_model *m) {
+/* Variables become the batch's numbers, weights times distances its cotangents. */
+static abut_status check_single(const abut_problem *p) {
+  for (int32_t i = 0; i < p->nvariable; i++)
+    for (int k = 0; k < 3; k++) {
+      const abut_variable *v = &p->variables[i];
+      if (!real_holds(4, v->start[k]))
+        REFUSE("variables[%d].start[%d] %g: is beyond single precision", i, k, v->start[k]);
+      if (!real_holds(4, 9 * v->noise[k]))
+        REFUSE("variables[%d].noise[%d] %g: is beyond single precision", i, k, v->noise[k]);
+    }
+  for (int32_t i = 0; i < p->nterm; i++) {
+    const abut_loss_term *t = &p->terms[i];
+    double weight = 2 * t->weight * (p->final_weight + p->running_weight);
+    if (!real_holds(4, weight)) REFUSE("terms[%d].weight %g: is beyond single precision", i, t->weight);
+    for (int k = 0; k < 3; k++)
+      if (!real_holds(4, weight * t->target[k]))
+        REFUSE("terms[%d].target[%d] %g: times its weight it is beyond single precision", i, k, t->target[k]);
+  }
+  return ABUT_OK;
+}
+
+abut_status problem_check(const abut_problem *p, const abut_batch *b) {
+  const abut_model *m = b->model;
   ABUT_TRY(check_numbers(p));
   if (p->nterm < 1 || !p->terms) REFUSE("nterm %d: a loss needs a term", p->nterm);
   if (p->nvariable < 1 || !p->variables) REFUSE("nvariable %d: nothing to change", p->nvariable);
   for (int32_t i = 0; i < p->nterm; i++) ABUT_TRY(check_term(&p->terms[i], i, m));
   for (int32_t i = 0; i < p->nvariable; i++) ABUT_TRY(check_variable(&p->variables[i], i, m));
-  return check_twins(p);
+  ABUT_TRY(check_twins(p));
+  return b->options.dtype == ABUT_F32 ? check_single(p) : ABUT_OK;
 }

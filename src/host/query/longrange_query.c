@@ -1,8 +1,7 @@
 /* longrange_query.c: long-range queries: two trees, then the kernel, with room that grows until it is enough.
  */
-#include "kernels/table.h"
+#include "host/base/kernels.h"
 #include "host/shape/sphere_tree_build.h"
-#include "host/base/status.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +51,7 @@ static abut_status build_tree(int64_t i, const char *name, const abut_triangles 
 }
 
 /* Runs the kernel, with twice the room as long as it asks for more. */
-static abut_status run(const abut_kernels *k, longrange_block *block) {
+static abut_status run(const item_kernels *k, longrange_block *block) {
   for (block->capacity = FIRST_CAPACITY;; block->capacity *= 2) {
     size_t n = (size_t)block->capacity;
     free(block->entry);
@@ -79,7 +78,7 @@ static void read_hessian(const double *h, double out[36]) {
     }
 }
 
-static abut_status answer(const abut_kernels *k, int64_t i, const abut_longrange_query *q,
+static abut_status answer(const item_kernels *k, int64_t i, const abut_longrange_query *q,
                           abut_longrange_result *r) {
   abut_tree tree[2] = {{0}};
   longrange_block block = {
@@ -118,8 +117,8 @@ abut_status abut_query_longrange(int64_t count, const abut_longrange_query *quer
     return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_longrange: count %lld is negative", (long long)count);
   ABUT_REQUIRE(count == 0 || queries, "queries");
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = dtype == ABUT_F64 || dtype == ABUT_F32 ? abut_kernels_find(dtype, NULL) : NULL;
-  if (!k) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
+  const item_kernels *k;
+  ABUT_TRY(item_kernels_for(dtype, &k));
   for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i], dtype));
   for (int64_t i = 0; i < count; i++) ABUT_TRY(answer(k, i, &queries[i], &results[i]));
   return ABUT_OK;

@@ -1,15 +1,12 @@
 /* manifold_query.c: the pieces of contacts alone: closest points of edges and of triangles, distances to
  * surfaces. */
 #include "abut/manifold.h"
-#include "host/base/status.h"
+#include "host/base/kernels.h"
+#include "host/base/real.h"
 #include "host/surface/surface_view.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const abut_kernels *kernels_for(int32_t dtype) {
-  return dtype == ABUT_F64 || dtype == ABUT_F32 ? abut_kernels_find(dtype, NULL) : NULL;
-}
 
 /* ------------------------------------------------------------------------------------- closest points */
 
@@ -45,6 +42,11 @@ static abut_status check_witness(int64_t i, witness *q) {
 }
 static double square_of(const double t[3]) { return t[0] * t[0] + t[1] * t[1] + t[2] * t[2]; }
 
+/* results and cotangents are walked three numbers at a time */
+_Static_assert(sizeof(abut_edges_result) == 3 * sizeof(double) &&
+                   sizeof(abut_face_result) == 3 * sizeof(double),
+               "");
+
 static abut_status edges_witness(int64_t i, const void *queries, witness *w) {
   const abut_edges_query *q = (const abut_edges_query *)queries + i;
   ABUT_TRY(check_numbers(i, "e1", q->edge1[0], 6));
@@ -78,7 +80,7 @@ enum { PACKS = 16, WIDEST = 16, QUEUE = PACKS * WIDEST };
 
 /* Queries of the same softness that wait for the lanes of one call. */
 typedef struct witness_queue {
-  const abut_kernels *kernels;
+  const item_kernels *kernels;
   void (*kernel)(witness_block *);
   int32_t num;
   witness same; /* softness of all */
@@ -155,7 +157,7 @@ static void take_answers(const witness_queue *q, const witness_kind *kind, int64
     if (bars) kind->write(first + i, g, bars);
   }
 }
-static abut_status run_witnesses(const abut_kernels *k, void (*kernel)(witness_block *),
+static abut_status run_witnesses(const item_kernels *k, void (*kernel)(witness_block *),
                                  const witness_kind *kind, int64_t count, const void *queries,
                                  double *results, const double *bar, void *bars) {
   witness_queue q; /* its memory, 48 KiB, is written before it is read */
@@ -170,6 +172,10 @@ static abut_status run_witnesses(const abut_kernels *k, void (*kernel)(witness_b
       take_answers(&q, kind, i - q.num, results, bars);
       q.num = 0;
     }
+    for (int c = 0; bar && i < count && c < 3; c++)
+      if (!real_holds(k->elem_size, bar[3 * i + c]))
+        return abut_fail(ABUT_ERROR_ARGUMENT, "query %lld: cotangent %d is %g, %s", (long long)i, c,
+                         bar[3 * i + c], real_misfit(bar[3 * i + c]));
     if (i < count) join(&q, &w, bar ? bar + 3 * i : NULL);
   }
   return ABUT_OK;
@@ -195,42 +201,42 @@ static void write_face(int64_t i, double g[3][3], void *bars) {
 }
 static const witness_kind edges = {edges_witness, write_edges}, face = {face_witness, write_face};
 
-static abut_status check_call(int64_t count, const void *queries, int32_t dtype) {
+static abut_status check_call(int64_t count, const void *queries, int32_t dtype,
+                              const item_kernels **kernels) {
   if (count > 0 && !queries) return abut_fail(ABUT_ERROR_ARGUMENT, "queries is NULL");
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
-  if (!kernels_for(dtype)) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
-  return ABUT_OK;
+  return item_kernels_for(dtype, kernels);
 }
 
 abut_status abut_query_edges(int64_t count, const abut_edges_query *queries, abut_edges_result *results,
                              int32_t dtype) {
-  ABUT_TRY(check_call(count, queries, dtype));
+  const item_kernels *k;
+  ABUT_TRY(check_call(count, queries, dtype, &k));
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_edges_gradient(int64_t count, const abut_edges_query *queries,
                                       const abut_edges_result *bar, abut_edges_bars *bars, int32_t dtype) {
-  ABUT_TRY(check_call(count, queries, dtype));
+  const item_kernels *k;
+  ABUT_TRY(check_call(count, queries, dtype, &k));
   ABUT_REQUIRE(count == 0 || bar, "bar");
   ABUT_REQUIRE(count == 0 || bars, "bars");
-  const abut_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, NULL, (const double *)bar, bars);
 }
 
 abut_status abut_query_face(int64_t count, const abut_face_query *queries, abut_face_result *results,
                             int32_t dtype) {
-  ABUT_TRY(check_call(count, queries, dtype));
+  const item_kernels *k;
+  ABUT_TRY(check_call(count, queries, dtype, &k));
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_face, &face, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queries,
                                      const abut_face_result *bar, abut_face_bars *bars, int32_t dtype) {
-  ABUT_TRY(check_call(count, queries, dtype));
+  const item_kernels *k;
+  ABUT_TRY(check_call(count, queries, dtype, &k));
   ABUT_REQUIRE(count == 0 || bar, "bar");
   ABUT_REQUIRE(count == 0 || bars, "bars");
-  const abut_kernels *k = kernels_for(dtype);
   return run_witnesses(k, k->manifold.query_face, &face, count, queries, NULL, (const double *)bar, bars);
 }
 
@@ -240,11 +246,11 @@ abut_status abut_query_distance(const abut_surface *surface, int64_t count, cons
                                 double *distance, double *normal, double *gradient, int32_t dtype) {
   ABUT_REQUIRE(surface, "surface");
   ABUT_REQUIRE(count <= 0 || points, "points");
-  const abut_kernels *k = kernels_for(dtype);
   if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
-  if (!k) return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
+  const item_kernels *k;
+  ABUT_TRY(item_kernels_for(dtype, &k));
   ABUT_TRY(abut_surface_check(surface));
-  double unit = exp2(round(log2(surface_diagonal(surface))));
+  double unit = exp2(round(log2(abut_surface_diagonal(surface))));
   surface_view view;
   ABUT_TRY(surface_view_create(k, surface, unit, 0, &view));
   const double reach = surface_view_reach(k, &view) * unit;

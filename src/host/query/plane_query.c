@@ -1,7 +1,6 @@
 /* plane_query.c: contact queries without a simulation. Queries of one shape (same barrier and point counts)
  * fill the lanes of the pair kernel together. */
-#include "host/base/status.h"
-#include "kernels/table.h"
+#include "host/base/kernels.h"
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,11 +47,12 @@ static abut_status check(int64_t i, const abut_plane_query *q, int32_t dtype) {
   if (q->na < 1 || q->nb < 1)
     BAD("%lld: needs at least one point on each side, has %d and %d", (long long)i, q->na, q->nb);
   if (!q->a || !q->b) BAD("%lld: %s is NULL", (long long)i, q->a ? "b" : "a");
-  if (!(q->length > 0) || !isfinite(q->length))
-    BAD("%lld: length %g must be positive", (long long)i, q->length);
-  if (q->contact == ABUT_CONTACT_LOCAL && !(q->reach > 0 && q->reach < 1))
-    BAD("%lld: reach %g must lie in (0, 1)", (long long)i, q->reach);
-  double largest = dtype == ABUT_F64 ? DBL_MAX : FLT_MAX;
+  /* kernels divide by both */
+  double largest = dtype == ABUT_F64 ? DBL_MAX : FLT_MAX, least = dtype == ABUT_F64 ? 0 : FLT_MIN;
+  if (!(q->length > least && q->length <= largest))
+    BAD("%lld: length %g must lie in (%g, %g]", (long long)i, q->length, least, largest);
+  if (q->contact == ABUT_CONTACT_LOCAL && !(q->reach > least && q->reach < 1))
+    BAD("%lld: reach %g must lie in (%g, 1)", (long long)i, q->reach, least);
   ABUT_TRY(check_numbers(i, "a", q->a, 3 * (int64_t)q->na, largest));
   ABUT_TRY(check_numbers(i, "b", q->b, 3 * (int64_t)q->nb, largest));
   ABUT_TRY(check_numbers(i, "radii_a", q->radii_a, q->na, largest));
@@ -71,19 +71,19 @@ static abut_status check(int64_t i, const abut_plane_query *q, int32_t dtype) {
 }
 
 /* Scalars of either type, by lane. */
-static void put(const abut_kernels *k, void *base, int64_t field, int lane, double x) {
+static void put(const item_kernels *k, void *base, int64_t field, int lane, double x) {
   int64_t at = field * k->lanes + lane;
   if (k->elem_size == 8)
     ((double *)base)[at] = x;
   else
     ((float *)base)[at] = (float)x;
 }
-static double get(const abut_kernels *k, const void *base, int64_t field, int lane) {
+static double get(const item_kernels *k, const void *base, int64_t field, int lane) {
   int64_t at = field * k->lanes + lane;
   return k->elem_size == 8 ? ((const double *)base)[at] : (double)((const float *)base)[at];
 }
 
-static void fill_side(const abut_kernels *k, void *to, int lane, int n, const double *x, const double *r,
+static void fill_side(const item_kernels *k, void *to, int lane, int n, const double *x, const double *r,
                       const double *w) {
   for (int i = 0; i < n; i++) {
     for (int c = 0; c < 3; c++) put(k, to, 5 * i + c, lane, x[3 * i + c]);
@@ -92,7 +92,7 @@ static void fill_side(const abut_kernels *k, void *to, int lane, int n, const do
   }
 }
 
-static abut_status memory_for(const abut_kernels *k, const abut_plane_query *q, query_memory *m) {
+static abut_status memory_for(const item_kernels *k, const abut_plane_query *q, query_memory *m) {
   size_t row = (size_t)k->lanes * (size_t)k->elem_size, na = (size_t)q->na, nb = (size_t)q->nb;
   size_t rows = 5 * (na + nb) + 4 + 1 + 4 + 3 * (na + nb) + 1;
   m->block = aligned_alloc(64, (rows * row + 63) / 64 * 64);
@@ -125,19 +125,19 @@ static int same_shape(const abut_plane_query *a, const abut_plane_query *b) {
          a->reach == b->reach && !a->plane == !b->plane;
 }
 
-static int finite_rows(const abut_kernels *k, const void *rows, int64_t n, int lane) {
+static int finite_rows(const item_kernels *k, const void *rows, int64_t n, int lane) {
   for (int64_t i = 0; i < n; i++)
     if (!isfinite(get(k, rows, i, lane))) return 0;
   return 1;
 }
 /* Shapes nearer than the real type can express (a force overflows) count as touching. */
-static int apart_in(const abut_kernels *k, const query_block *q, int lane) {
+static int apart_in(const item_kernels *k, const query_block *q, int lane) {
   return (q->separated & (1u << lane)) && finite_rows(k, q->value, 1, lane) &&
          finite_rows(k, q->plane_out, 4, lane) && finite_rows(k, q->grad_a, 3 * q->na, lane) &&
          finite_rows(k, q->grad_b, 3 * q->nb, lane);
 }
 
-static void read_result(const abut_kernels *k, const query_block *q, int lane, const abut_plane_query *query,
+static void read_result(const item_kernels *k, const query_block *q, int lane, const abut_plane_query *query,
                         abut_plane_result *r) {
   uint32_t bit = 1u << lane;
   memset(r->plane, 0, sizeof r->plane);
@@ -162,9 +162,8 @@ abut_status abut_query_plane(int64_t count, const abut_plane_query *queries, abu
     return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_plane: count %lld is negative", (long long)count);
   ABUT_REQUIRE(count == 0 || queries, "queries");
   ABUT_REQUIRE(count == 0 || results, "results");
-  const abut_kernels *k = abut_kernels_find(dtype, NULL);
-  if (!k || (dtype != ABUT_F64 && dtype != ABUT_F32))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
+  const item_kernels *k;
+  ABUT_TRY(item_kernels_for(dtype, &k));
   for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i], dtype));
   for (int64_t i = 0; i < count;) {
     int n = 1;

@@ -106,7 +106,7 @@ static abut_status qhull_faces(double *points, int32_t n, hull_output *out) {
   qh_freeqhull(qh, !qh_ALL);
   qh_memfreeshort(qh, &curlong, &totlong);
   fclose(messages);
-  abut_status status = code ? qhull_failure(code, n, text) : ABUT_OK;
+  abut_status status = code ? qhull_failure(code, n, text ? text : "") : ABUT_OK;
   free(text);
   return status;
 }

@@ -1,6 +1,6 @@
 /* mesh_file.c: triangle meshes from OBJ and STL files. */
 #include "host/shape/mesh_file.h"
-#include "host/base/file.h"
+#include "abut/file.h"
 #include "host/base/status.h"
 #include <ctype.h>
 #include <locale.h>

@@ -2,6 +2,7 @@
  * spheres that bound each one's distance. */
 #include "host/surface/surface_view.h"
 #include "host/base/geometry.h"
+#include "host/base/real.h"
 #include "host/base/status.h"
 #include <float.h>
 #include <math.h>
@@ -96,7 +97,7 @@ static void place_cloud(const abut_surface *s, const abut_primitive *q, double u
   }
 }
 
-static void put_rows(const abut_kernels *k, void *to, const double *rows, int64_t n) {
+static void put_rows(const item_kernels *k, void *to, const double *rows, int64_t n) {
   for (int64_t i = 0; i < n; i++) real_put(k, to, i, rows[i]);
 }
 
@@ -137,7 +138,7 @@ static void fill(const abut_surface *s, double unit, surface_view *view, sdf_sou
 }
 
 /* Slopes of a cloud's logits are x/sigma^2, and are multiplied by heights and squared. */
-static abut_status check_sigmas(const abut_kernels *k, const surface_view *view, const double *rows,
+static abut_status check_sigmas(const item_kernels *k, const surface_view *view, const double *rows,
                                 double unit) {
   const double least = k->elem_size == 8 ? 1e-8 : 1e-4;
   int64_t row = 0;
@@ -151,14 +152,30 @@ static abut_status check_sigmas(const abut_kernels *k, const surface_view *view,
   }
   return ABUT_OK;
 }
-double surface_view_reach(const abut_kernels *kernels, const surface_view *view) {
+/* Lengths in units of a surface that is much smaller than it is far away need not be there any more. */
+static abut_status check_lengths(const item_kernels *k, const surface_view *view, const sdf_source *sources,
+                                 const double *rows, double unit) {
+  for (int32_t i = 0; i < view->sdf.num; i++)
+    for (int c = 0; c < 3; c++)
+      if (!real_holds(k->elem_size, sources[i].center[c]) || !real_holds(k->elem_size, sources[i].size[c]))
+        return abut_fail(ABUT_ERROR_ARGUMENT,
+                         "primitive %d: position %g or size %g is beyond single precision in units of %g",
+                         view->order[i], unit * sources[i].center[c], unit * sources[i].size[c], unit);
+  for (int64_t i = 0; i < (int64_t)view->sdf.num_rows * SDF_ROW; i++)
+    if (!real_holds(k->elem_size, rows[i]))
+      return abut_fail(ABUT_ERROR_ARGUMENT,
+                       "row %lld of planes and points: %g is beyond single precision in units of %g",
+                       (long long)(i / SDF_ROW), rows[i], unit);
+  return ABUT_OK;
+}
+double surface_view_reach(const item_kernels *kernels, const surface_view *view) {
   int clouds = 0;
   for (int32_t i = 0; i < view->sdf.num; i++)
     clouds |= view->primitives[i].kind == ABUT_PRIMITIVE_POINT_CLOUD;
   return clouds && kernels->elem_size == 4 ? 1e6 : 1e12;
 }
 
-abut_status surface_view_create(const abut_kernels *kernels, const abut_surface *surface, double unit,
+abut_status surface_view_create(const item_kernels *kernels, const abut_surface *surface, double unit,
                                 double tau, surface_view *view) {
   int64_t num = surface->primitive_count, nrow = 0;
   for (int64_t i = 0; i < num; i++) nrow += rows_of(&surface->primitives[i]);
@@ -180,12 +197,13 @@ abut_status surface_view_create(const abut_kernels *kernels, const abut_surface 
     surface_view_destroy(view);
   } else {
     fill(surface, unit, view, sources, rows);
+    status = check_lengths(kernels, view, sources, rows, unit);
     kernels->manifold.prepare(sources, (int)num, view->memory);
     void *to = (char *)view->memory + primitives;
     put_rows(kernels, to, rows, nrow * SDF_ROW);
     view->sdf.primitives = view->memory;
     view->sdf.rows = to;
-    status = check_sigmas(kernels, view, rows, unit);
+    if (status == ABUT_OK) status = check_sigmas(kernels, view, rows, unit);
     if (status != ABUT_OK) surface_view_destroy(view);
   }
   free(sources);
@@ -207,7 +225,7 @@ static void grow(double low[3], double high[3], const double x[3], double radius
     high[k] = fmax(high[k], x[k] + radius);
   }
 }
-double surface_diagonal(const abut_surface *surface) {
+double abut_surface_diagonal(const abut_surface *surface) {
   double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY};
   for (int32_t i = 0; i < surface->vertex_count; i++) grow(low, high, surface->vertices + 3 * (int64_t)i, 0);
   for (int32_t i = 0; i < surface->primitive_count && surface->vertex_count == 0; i++) {

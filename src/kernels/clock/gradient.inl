@@ -1,6 +1,6 @@
 /* gradient.inl: what lanes do between the stages of the reverse pass. They walk their environments
  * backwards, one step a round: the step's start is set up exactly as in the forward pass, its recorded end is
- * evaluated once, and one adjoint solve (implicit_vjp.inl) turns cotangents of the end into cotangents of the
+ * evaluated once, and one adjoint solve (the method's) turns cotangents of the end into cotangents of the
  * start. */
 
 /* Field of a lane := (add: +=) sum of rows first..last of a cotangent. */
@@ -36,10 +36,8 @@ FN void back_fetch_lane(const step_params *k, lane_group *g, program_io *io, int
   lane_zero(W(bar_out_xquat), lane, 4 * m->nbody);
   lane_zero(W(bar_qpos), lane, m->nv);
   lane_zero(W(bar_qvel), lane, m->nv);
-  lane_zero(W(bar_gravity), lane, 3);
-  lane_zero(W(bar_mass), lane, m->nbody);
-  lane_zero(W(bar_friction), lane, m->ngeom);
-  lane_zero(W(bar_stiffness), lane, 1);
+#define COTANGENT(name, count) lane_zero(W(bar_##name), lane, io->parameters[PARAM_##name].n);
+#include "kernels/clock/parameters.def"
   lane_zero(W(ctrl), lane, m->nu);
   lane_parameters(k, w, io, lane, env);
   if (io->bar.min_pivot) ((elem *)io->bar.min_pivot)[env] = (elem)INFINITY;
@@ -51,16 +49,16 @@ FN void back_fetch_lane(const step_params *k, lane_group *g, program_io *io, int
 /* Idle lanes take environments; those without a step are at their start already. */
 KERNEL void stage_back_fetch(const step_params *k, lane_group *g, program_io *io) {
   if (!LEADER) return;
-  for (int lane = 0; lane < ABUT_LANES && !io->stop; lane++) {
+  for (int lane = 0; lane < ABUT_LANES && !counter_get(&io->stop); lane++) {
     if (g->env[lane] >= 0 || counter_get(&io->next_env) >= io->nenv) continue;
     int64_t env = counter_add(&io->next_env, 1);
     if (env >= io->nenv) continue;
     back_fetch_lane(k, g, io, lane, env);
     counter_add(&io->opened, 1);
     if (g->step[lane] < 0)
-      g->finishing |= 1u << lane;
+      SET(finishing) |= 1u << lane;
     else
-      g->iterating |= 1u << lane;
+      SET(iterating) |= 1u << lane;
   }
 }
 
@@ -83,7 +81,7 @@ FN void load_start(const step_params *k, lane_group *g, program_io *io, int lane
 KERNEL void stage_back_load(const step_params *k, lane_group *g, program_io *io) {
   const contact_record *r = &io->tape.steps;
   if (!LEADER) return;
-  g->live = g->iterating;
+  g->live = SET(iterating);
   slots_keep(g, ~0u, 0);
   LANE_LOOP(lane, g->live) load_start(k, g, io, lane);
   for (int32_t p = 0; p < k->model->npair; p++) g->pair_want[p] = 0;
@@ -129,8 +127,8 @@ KERNEL void stage_back_store(const step_params *k, lane_group *g, program_io *io
     if (io->bar.status && !(pivot > 0)) ((uint32_t *)io->bar.status)[env] |= ABUT_ENV_NOT_MINIMUM;
     counter_add(&io->steps, 1);
     if (g->step[lane]-- > 0) continue;
-    g->iterating &= ~(1u << lane);
-    g->finishing |= 1u << lane;
+    SET(iterating) &= ~(1u << lane);
+    SET(finishing) |= 1u << lane;
   }
 }
 
@@ -138,12 +136,17 @@ KERNEL void stage_back_store(const step_params *k, lane_group *g, program_io *io
 KERNEL void stage_back_start(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   if (!LEADER) return;
-  LANE_LOOP(lane, g->finishing) {
+  LANE_LOOP(lane, SET(finishing)) {
     int64_t env = g->env[lane], last = io->tape.done[env] > 0 ? 0 : io->nstep;
     lane_load(W(qpos_t), lane, k->model->nq, (const elem *)io->tape.qpos_start + env * k->model->nq);
     load_moments(k, w, io, env, lane, 0, last);
   }
-  g->live = g->finishing;
+  g->live = SET(finishing);
+}
+
+/* Row env of a cotangent, where it is wanted. */
+FN void bar_store(const real *field, int lane, int32_t n, char *to, int64_t env) {
+  if (to) lane_store(field, lane, n, (elem *)to + env * n);
 }
 
 /* Results of the whole rollout; the lanes are free. A start that is not a number leaves nothing to
@@ -152,20 +155,19 @@ KERNEL void stage_back_finished(const step_params *k, lane_group *g, program_io 
   STAGE_LOCALS
   const abut_model *m = k->model;
   const cotangents *a = &io->bar;
-  char *const to[6] = {a->qpos0, a->qvel0, a->gravity, a->friction, a->mass, a->stiffness};
-  real *const from[6] = {W(qpos_try),     W(bar_qvel), W(bar_gravity),
-                         W(bar_friction), W(bar_mass), W(bar_stiffness)};
-  const int32_t n[6] = {m->nq, m->nv, 3, m->ngeom, m->nbody, 1};
   if (!LEADER) return;
   LANE_LOOP(lane, g->live) {
     int sane = 1;
     for (int32_t i = 0; i < m->nq; i++) sane &= elem_finite(LANE(W(qpos_t), i, lane));
-    if (!sane) lane_zero(W(qpos_try), lane, m->nq);
+    if (!sane) lane_zero(W(bar_qpos0), lane, m->nq);
     if (!sane) lane_zero(W(bar_qvel), lane, m->nv);
-    for (int i = 0; i < 6; i++)
-      if (to[i]) lane_store(from[i], lane, n[i], (elem *)to[i] + g->env[lane] * n[i]);
+    bar_store(W(bar_qpos0), lane, m->nq, a->qpos0, g->env[lane]);
+    bar_store(W(bar_qvel), lane, m->nv, a->qvel0, g->env[lane]);
+#define COTANGENT(name, count)                                                                               \
+  bar_store(W(bar_##name), lane, io->parameters[PARAM_##name].n, a->name, g->env[lane]);
+#include "kernels/clock/parameters.def"
     g->env[lane] = -1;
     counter_add(&io->finished, 1);
   }
-  g->finishing = 0;
+  SET(finishing) = 0;
 }

@@ -4,14 +4,11 @@
 #define ABUT_KERNELS_PROGRAM_H
 #include <stdint.h>
 
-/* A contact that outlives its step: its plane (8) and friction motion (3). */
-enum { RECORD_VALUES = 11 };
-
 /* Contacts of one environment at one moment. */
 typedef struct contact_record {
   int32_t *count; /* [rows] */
   int32_t *pair;  /* [rows][capacity] */
-  char *data;     /* [rows][capacity][RECORD_VALUES] */
+  char *data;     /* [rows][capacity][what the method keeps of a contact] */
 } contact_record;
 
 /* Parameters that may differ per environment: rows is 1 or N. */
@@ -20,7 +17,11 @@ typedef struct parameter_array {
   int64_t rows;
   int32_t n;
 } parameter_array;
-enum { PARAM_GRAVITY, PARAM_FRICTION, PARAM_MASS, PARAM_STIFFNESS, PARAM_GAIN, PARAM_BIAS, PARAM_COUNT };
+enum {
+#define PARAMETER(name, count, initial, rule, bar) PARAM_##name,
+#include "kernels/clock/parameters.def"
+  PARAM_COUNT
+};
 
 /* State of every environment; a batch has two, so that a rollout commits at its end or not at all. */
 typedef struct batch_state {
@@ -47,18 +48,17 @@ typedef struct abut_tape {
   char *ctrl;                  /* [T][N][nu] */
 } abut_tape;
 
-/* The rollout's outputs, as abut_rollout_args has them; NULL: not wanted. */
+/* The rollout's outputs; NULL: not wanted. */
 typedef struct rollout_outputs {
-  char *qpos, *qvel, *xpos, *xquat, *contact_force, *min_gap, *energy, *moved;
-  char *min_pair, *iterations, *overlap_pair; /* int32 */
-  char *status;                               /* uint32 */
+#define OUTPUT(name, code, ...) char *name;
+#include "kernels/clock/rollout_arrays.def"
 } rollout_outputs;
 
-/* Cotangents, as abut_vjp_args has them; NULL: zero, or not wanted. */
+/* Cotangents; NULL: zero, or not wanted. */
 typedef struct cotangents {
-  const char *qpos, *qvel, *xpos, *xquat, *contact_force;                         /* of outputs */
-  char *qpos0, *qvel0, *ctrl, *gravity, *friction, *mass, *stiffness, *min_pivot; /* of inputs */
-  char *status;                                                                   /* uint32 */
+#define GIVEN(name, code, ...) const char *name;
+#define WANTED(name, code, ...) char *name;
+#include "kernels/clock/vjp_arrays.def"
 } cotangents;
 
 /* What programs on a device leave to those that follow, and what enqueued ones did since the host last asked.
@@ -70,20 +70,23 @@ typedef struct program_tally {
   int64_t voided;     /* replays of such graphs */
   int64_t done;       /* programs that ran to their end */
   int64_t newton_iterations, newton_iterations_max, unconverged_steps;
-  int64_t need, need_far; /* of the first program whose list was too short; those that follow do nothing */
-  int32_t reverse;        /* it was a reverse pass */
+  int64_t need, need_room; /* of the first program whose list was too short; those that follow do nothing */
+  int32_t reverse;         /* it was a reverse pass */
 } program_tally;
 
-/* Counters are shared by all lanes and only ever added to, or raised. */
+/* Counters, next_env to stop, are shared by all lanes and only ever added to, or raised; while a program runs
+ * they are read and written through counter_get and its kin alone. */
 typedef struct program_io {
   int64_t nenv, nstep;
   int32_t capacity; /* contacts per row of every record */
   int32_t record;   /* write the tape */
-  int32_t exact;    /* reverse: evaluate the true Hessian everywhere */
+  int32_t reverse;  /* the program walks backwards */
+  int32_t exact;    /* evaluate the true Hessian everywhere, as the adjoint needs it */
   batch_state state, next;
   parameter_array parameters[PARAM_COUNT];
   abut_tape tape;
-  input_array qpos0, qvel0, ctrl;
+#define INPUT(name, code, ...) input_array name;
+#include "kernels/clock/rollout_arrays.def"
   double kick;
   uint64_t kick_seed;
   rollout_outputs out;
@@ -96,9 +99,9 @@ typedef struct program_io {
   int64_t finished;     /* environments done */
   int64_t steps;        /* environment-steps done */
   int64_t newton_iterations, newton_iterations_max, unconverged_steps;
-  int64_t need;     /* contacts that an environment has and its list has no room for: grow, run again */
-  int64_t need_far; /* the same for entries of long-range lists; need is raised with it */
-  int32_t stop;     /* STOP_* */
+  int64_t need;      /* contacts that an environment has and its list has no room for: grow, run again */
+  int64_t need_room; /* the same for entries of the method's own lists; need is raised with it */
+  int64_t stop;      /* STOP_* */
 } program_io;
 
 enum { STOP_ASKED = 1, STOP_UNRECORDED = 2 }; /* by the caller; there is no such record */

@@ -1,7 +1,7 @@
-/* rollout.inl: what lanes do between the stages that compute: take an environment, begin a step, judge its
- * iterate, write its outputs, go on. Every environment is a small state machine that runs through these
- * stages on its own clock: lanes of a group share the instruction stream, not the step (program.c has the
- * order). A stage here sets g->live for those that follow it. */
+/* rollout.inl: what lanes of every method do between the stages that compute: take an environment, begin a
+ * step, write its outputs, go on. Every environment is a small state machine that runs through these stages
+ * on its own clock: lanes of a group share the instruction stream, not the step (the method's list of stages
+ * has the order). A stage here sets g->live for those that follow it. */
 
 FN const elem *input_row(const input_array *a, int64_t env, int64_t step, int64_t n) {
   int64_t e = a->rows == 1 ? 0 : env, s = a->steps == 1 ? 0 : step;
@@ -123,8 +123,8 @@ KERNEL void stage_clear(const step_params *k, lane_group *g, program_io *io) {
   for (int32_t s = 0; s < g->capacity; s++) g->slot_pair[s] = -1;
   for (int32_t p = 0; p < k->model->npair; p++) g->pair_slot[p] = -1;
   for (int lane = 0; lane < ABUT_LANES; lane++) g->env[lane] = -1;
-  g->live = g->separating = g->opening = g->beginning = g->iterating = g->searching = g->finishing = 0;
-  g->again = g->stuck = 0;
+  g->live = 0;
+  for (int i = 0; i < MAX_SETS; i++) g->set[i] = 0;
   slots_order(k, g);
 }
 
@@ -135,8 +135,8 @@ FN void fetch_lane(const step_params *k, lane_group *g, program_io *io, int lane
   const batch_state *s = &io->state;
   g->env[lane] = env;
   g->step[lane] = g->newton[lane] = 0;
-  g->newton_max[lane] = g->unconverged[lane] = g->rounds[lane] = 0;
-  g->moved[lane] = g->deepest[lane] = 0;
+  g->newton_max[lane] = g->unconverged[lane] = 0;
+  g->moved[lane] = 0;
   g->culprit[lane] = -1;
   lane_load(W(qpos_t), lane, m->nq,
             io->qpos0.data ? input_row(&io->qpos0, env, 0, m->nq) : (const elem *)s->qpos + env * m->nq);
@@ -149,29 +149,28 @@ FN void fetch_lane(const step_params *k, lane_group *g, program_io *io, int lane
   g->status[lane] = status;
   if (!io->qpos0.data) record_load(k, g, io, lane, &s->warm, env);
   int fresh = io->qpos0.data || s->fresh[env];
-  separate_keep(k, w, lane);
   if (fresh && !(status & ABUT_ENV_FROZEN))
-    g->separating |= 1u << lane;
+    SET(arriving) |= 1u << lane;
   else
-    g->opening |= 1u << lane;
+    SET(opening) |= 1u << lane;
 }
 
-/* Idle lanes take environments; live: those whose shapes may touch. */
+/* Idle lanes take environments; live: those whose state came from outside. */
 KERNEL void stage_fetch(const step_params *k, lane_group *g, program_io *io) {
   if (!LEADER) return;
-  for (int lane = 0; lane < ABUT_LANES && !io->stop; lane++) {
+  for (int lane = 0; lane < ABUT_LANES && !counter_get(&io->stop); lane++) {
     if (g->env[lane] >= 0 || counter_get(&io->next_env) >= io->nenv) continue;
     int64_t env = counter_add(&io->next_env, 1);
     if (env < io->nenv) fetch_lane(k, g, io, lane, env);
   }
   slots_order(k, g);
-  g->live = g->separating;
+  g->live = SET(arriving);
 }
 
-/* live: lanes whose shapes are apart by now, or cannot be. */
+/* live: lanes that are ready to open their rollout. */
 KERNEL void stage_opening(const step_params *k, lane_group *g, program_io *io) {
   (void)k, (void)io;
-  if (LEADER) g->live = g->opening;
+  if (LEADER) g->live = SET(opening);
 }
 
 /* Outputs of the rollout's start (qpos_t, normalised); lanes that have a step to do begin it. */
@@ -194,10 +193,10 @@ KERNEL void stage_open(const step_params *k, lane_group *g, program_io *io) {
     if ((g->status[lane] & ABUT_ENV_FROZEN) || io->nstep == 0)
       freeze(k, g, io, lane, 0);
     else
-      g->beginning |= 1u << lane;
+      SET(beginning) |= 1u << lane;
   }
-  counter_add(&io->opened, __builtin_popcount(g->opening));
-  g->opening = 0;
+  counter_add(&io->opened, __builtin_popcount(SET(opening)));
+  SET(opening) = 0;
 }
 
 /* ---------------------------------------------------------------- a step */
@@ -208,7 +207,7 @@ KERNEL void stage_load(const step_params *k, lane_group *g, program_io *io) {
   const abut_model *m = k->model;
   uint32_t bad = 0;
   if (!LEADER) return;
-  LANE_LOOP(lane, g->beginning) {
+  LANE_LOOP(lane, SET(beginning)) {
     int64_t env = g->env[lane], step = g->step[lane];
     if (io->ctrl.data) lane_load(W(ctrl), lane, m->nu, input_row(&io->ctrl, env, step, m->nu));
     if (io->kick > 0) lane_store(W(qvel), lane, m->nv, kept_velocity(k, g, io, lane));
@@ -225,76 +224,16 @@ KERNEL void stage_load(const step_params *k, lane_group *g, program_io *io) {
     if (!state_is_finite(k, w, lane)) bad |= 1u << lane;
   }
   freeze_lanes(k, g, io, bad, ABUT_ENV_NONFINITE);
-  g->beginning &= ~bad;
-  g->live = g->beginning;
+  SET(beginning) &= ~bad;
+  g->live = SET(beginning);
 }
 
-/* The pair list of lanes that begin a step. */
-KERNEL void stage_list_pairs(const step_params *k, lane_group *g, program_io *io) {
-  if (LEADER) slots_update(k, g, io, g->live, 1);
-}
-
-/* New shapes that overlap stop their lane; the rest iterates. live: all that iterate and do not search. */
-KERNEL void stage_begun(const step_params *k, lane_group *g, program_io *io) {
-  uint32_t overlap = 0;
-  if (!LEADER) return;
-  for (int32_t i = g->nslot - 1; i >= 0; i--) { /* the first pair of each is named */
-    int32_t slot = g->order[i];
-    uint32_t met = g->slot_new[slot] & g->beginning;
-    overlap |= met;
-    LANE_LOOP(lane, met) {
-      if (io->out.overlap_pair) ((int32_t *)io->out.overlap_pair)[g->env[lane]] = g->slot_pair[slot];
-    }
-  }
-  g->iterating |= g->beginning & ~overlap;
-  g->beginning = 0;
-  freeze_lanes(k, g, io, overlap, ABUT_ENV_OVERLAP);
-  g->live = g->iterating & ~g->searching;
-}
-
-/* After an evaluation: lanes within tolerance finish, as do those that can get no further. live: the rest. */
-KERNEL void stage_judge(const step_params *k, lane_group *g, program_io *io) {
-  if (!LEADER) return;
-  uint32_t sick = g->live & ~g->accepted, done = g->live & g->converged & ~sick;
-  uint32_t open = g->live & ~(done | sick), late = open & g->stuck;
-  LANE_LOOP(lane, open & ~(late | g->again)) {
-    if (g->iterations[lane] >= k->max_iterations)
-      late |= 1u << lane;
-    else
-      g->iterations[lane]++;
-  }
-  LANE_LOOP(lane, late) {
-    g->status[lane] |= ABUT_ENV_UNCONVERGED;
-    g->unconverged[lane]++;
-  }
-  g->finishing = done | late;
-  g->iterating &= ~(g->finishing | sick);
-  g->stuck = g->again = 0;
-  freeze_lanes(k, g, io, sick, ABUT_ENV_NONFINITE);
-  g->live = open & ~late;
-}
-
-/* After the direction: lanes with nothing left to gain finish, those whose Hessian is indefinite evaluate
- * again with convex contact terms, the rest searches. live: lanes that finish. */
-KERNEL void stage_directed(const step_params *k, lane_group *g, program_io *io) {
-  (void)k, (void)io;
-  if (!LEADER) return;
-  uint32_t exhausted = g->live & g->exhausted, on = g->live & ~exhausted;
-  g->again = g->iterating & ~(g->live | g->searching); /* direction_open took them from live */
-  g->finishing |= exhausted;
-  g->iterating &= ~exhausted;
-  g->searching |= on;
-  LANE_LOOP(lane, on) g->halvings[lane] = 0;
-  g->live = g->finishing;
-}
-
-/* Outputs of the lanes that finish their step; they begin the next one or give their environment back.
- * live: lanes that search. */
+/* Outputs of the lanes that finish their step; they begin the next one or give their environment back. */
 KERNEL void stage_finished(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   const abut_model *m = k->model;
   if (!LEADER) return;
-  LANE_LOOP(lane, g->finishing) {
+  LANE_LOOP(lane, SET(finishing)) {
     int64_t env = g->env[lane], step = g->step[lane]++, row = step * io->nenv + env;
     g->newton[lane] += g->iterations[lane];
     if (g->iterations[lane] > g->newton_max[lane]) g->newton_max[lane] = g->iterations[lane];
@@ -308,44 +247,11 @@ KERNEL void stage_finished(const step_params *k, lane_group *g, program_io *io) 
     if (g->step[lane] == io->nstep)
       retire(k, g, io, lane, 0);
     else
-      g->beginning |= 1u << lane;
+      SET(beginning) |= 1u << lane;
     counter_add(&io->steps, 1);
   }
-  g->finishing = 0;
-  g->live = g->searching;
-}
-
-/* ---------------------------------------------------------------- line search */
-
-/* After a trial. live: lanes that move to it. */
-KERNEL void stage_tried(const step_params *k, lane_group *g, program_io *io) {
-  (void)k, (void)io;
-  if (!LEADER) return;
-  g->accepted &= g->live; /* without a trial these are old */
-  g->leaving &= g->live;
-  g->searching &= ~(g->accepted | g->leaving);
-  LANE_LOOP(lane, g->searching) {
-    if (++g->halvings[lane] < MAX_HALVINGS) continue;
-    g->stuck |= 1u << lane;
-  }
-  g->searching &= ~g->stuck;
-  g->live = g->accepted;
-}
-
-/* live: lanes whose trial left its boxes: they get the pairs there and evaluate again. */
-KERNEL void stage_leave(const step_params *k, lane_group *g, program_io *io) {
-  (void)k, (void)io;
-  if (LEADER) g->live = g->leaving;
-}
-
-KERNEL void stage_add_pairs(const step_params *k, lane_group *g, program_io *io) {
-  if (LEADER) slots_update(k, g, io, g->live, 0);
-}
-
-/* live: lanes that go on searching. */
-KERNEL void stage_search(const step_params *k, lane_group *g, program_io *io) {
-  (void)k, (void)io;
-  if (LEADER) g->live = g->searching;
+  SET(finishing) = 0;
+  g->live = 0;
 }
 
 /* ---------------------------------------------------------------- programs on a device */
@@ -353,7 +259,7 @@ KERNEL void stage_search(const step_params *k, lane_group *g, program_io *io) {
 /* Whether start or step has to run once more for some environment; every environment has a lane. */
 FN uint32_t program_again(const program_io *io, int which) {
   int64_t done = counter_get(which == AGAIN_START ? &io->opened : &io->finished);
-  return done < io->nenv && !counter_get(&io->need) && !*(const volatile int32_t *)&io->stop;
+  return done < io->nenv && !counter_get(&io->need) && !counter_get(&io->stop);
 }
 
 /* io as the host filled it in. What follows a program whose list was too short must not run: it would start
@@ -364,7 +270,7 @@ FN void program_begin(program_io *io, const program_io *from) {
   *io = *from;
   if (io->enqueued && t->need)
     io->stop = STOP_ASKED;
-  else if (io->exact && t->record != io->token)
+  else if (io->reverse && t->record != io->token)
     io->stop = STOP_UNRECORDED;
   else if (io->record)
     t->record = 0; /* until it is complete */
@@ -398,8 +304,8 @@ FN void program_commit(program_io *io, int64_t env, int rank, int32_t qpos, int3
         t->newton_iterations_max = io->newton_iterations_max;
     } else if (io->need) {
       t->need = io->need;
-      t->need_far = io->need_far;
-      t->reverse = io->exact;
+      t->need_room = io->need_room;
+      t->reverse = io->reverse;
     }
   }
   if (!program_complete(io) || !n->qpos) return; /* the reverse pass has no next */

@@ -1,23 +1,5 @@
-/* slots.inl: the list of contact pairs that the lanes of a group share ("slots"), contact records, and moving
- * single environments in and out of lanes. For the team's leader. */
-
-/* Entry i of a field, of one lane. */
-#define LANE(p, i, lane) (((elem *)(p))[(intptr_t)(i)*ABUT_LANES * LANE_STRIDE + (lane)])
-#define LANE_LOOP(lane, set)                                                                                 \
-  for (int lane = 0; lane < ABUT_LANES; lane++)                                                              \
-    if ((set) >> lane & 1u)
-
-/* Copies n entries of one environment into, or out of, a lane's field. */
-FN void lane_load(real *field, int lane, int n, const elem *from) {
-  for (int i = 0; i < n; i++) LANE(field, i, lane) = from[i];
-}
-FN void lane_store(const real *field, int lane, int n, elem *to) {
-  for (int i = 0; i < n; i++) to[i] = LANE(field, i, lane);
-}
-FN void lane_zero(real *field, int lane, int n) {
-  for (int i = 0; i < n; i++) LANE(field, i, lane) = 0;
-}
-FN int elem_finite(elem x) { return x - x == 0; }
+/* slots.inl: the list of contact pairs that the lanes of a group share ("slots"), and contact records. For
+ * the team's leader. */
 
 /* Gives lanes a pair; a new lane's plane must be started (fresh) or loaded. -1 and io->need raised if the
  * list is full. */
@@ -55,28 +37,10 @@ FN int slots_keep(lane_group *g, uint32_t lanes, const uint32_t *pair_want) {
   return changed;
 }
 
-/* Row d of H starts at the first dof of its own tree path, or of the other side of any contact of its group.
- */
-FN void envelope_update(const step_params *k, lane_group *g) {
-  const abut_model *m = k->model;
-  for (int32_t d = 0; d < m->nv; d++) {
-    int32_t up = d;
-    while (m->dof_parent[up] >= 0) up = m->dof_parent[up];
-    g->envelope[d] = up;
-  }
-  for (int32_t i = 0; i < g->nslot; i++) {
-    const pair_info *pair = &k->pairs[g->slot_pair[g->order[i]]];
-    if (!pair->side[0].moves || !pair->side[1].moves) continue;
-    int32_t first[2];
-    for (int j = 0; j < 2; j++) first[j] = k->path[k->path_adr[pair->side[j].body]];
-    int32_t low = first[0] < first[1] ? first[0] : first[1];
-    for (int j = 0; j < 2; j++)
-      for (int32_t q = k->path_adr[pair->side[j].body]; q < k->path_adr[pair->side[j].body + 1]; q++)
-        if (g->envelope[k->path[q]] > low) g->envelope[k->path[q]] = low;
-  }
-}
+/* The method's: what it derives from the slots' order. */
+FN void slots_changed(const step_params *k, lane_group *g);
 
-/* Recomputes order and envelope after slots changed. */
+/* Recomputes the order after slots changed. */
 KERNEL void slots_order(const step_params *k, lane_group *g) {
   g->nslot = 0;
   for (int32_t s = 0; s < g->capacity; s++) {
@@ -85,7 +49,7 @@ KERNEL void slots_order(const step_params *k, lane_group *g) {
     for (; at > 0 && g->slot_pair[g->order[at - 1]] > g->slot_pair[s]; at--) g->order[at] = g->order[at - 1];
     g->order[at] = s;
   }
-  envelope_update(k, g);
+  slots_changed(k, g);
 }
 
 FN void slots_release(const step_params *k, lane_group *g, uint32_t lanes) {
@@ -102,10 +66,14 @@ KERNEL void slots_update(const step_params *k, lane_group *g, program_io *io, ui
     int32_t s = g->pair_slot[p];
     if (!want || (s >= 0 && (g->slot_on[s] & want) == want)) continue;
     changed |= s < 0;
-    slot_acquire(g, io, p, s < 0 ? want : want & ~g->slot_on[s], !k->pairs[p].far);
+    slot_acquire(g, io, p, s < 0 ? want : want & ~g->slot_on[s], 1);
   }
   if (changed) slots_order(k, g);
 }
+
+/* What the method keeps of a contact (KEEP), one field behind the other. */
+FN void kept_load(const step_params *k, real *slots, int32_t s, int lane, const elem *from);
+FN void kept_store(const step_params *k, real *slots, int32_t s, int lane, elem *to);
 
 FN void record_load(const step_params *k, lane_group *g, program_io *io, int lane, const contact_record *r,
                     int64_t row) {
@@ -114,29 +82,35 @@ FN void record_load(const step_params *k, lane_group *g, program_io *io, int lan
     int64_t at = row * io->capacity + i;
     int32_t s = slot_acquire(g, io, r->pair[at], 1u << lane, 0);
     if (s < 0) return;
-    const elem *from = (const elem *)r->data + at * RECORD_VALUES;
-    lane_load(SLOT_AT(s, plane), lane, 8, from);
-    lane_load(SLOT_AT(s, motion), lane, 3, from + 8);
+    const elem *from = (const elem *)r->data + at * KEPT;
+    kept_load(k, slots, s, lane, from);
   }
 }
 
-FN void record_store(const step_params *k, const lane_group *g, const program_io *io, int lane,
+/* Raises io->need where the record has no room: lane groups may have more slots than it has contacts. */
+FN void record_store(const step_params *k, const lane_group *g, program_io *io, int lane,
                      const contact_record *r, int64_t row) {
   real *slots = (real *)g->slots;
   r->count[row] = 0;
   for (int32_t i = 0; i < g->nslot; i++) {
     int32_t s = g->order[i];
     if (!(g->slot_on[s] >> lane & 1u)) continue;
+    if (r->count[row] == io->capacity) {
+      counter_raise(&io->need, io->capacity + 1);
+      return;
+    }
     int64_t at = row * io->capacity + r->count[row]++;
     r->pair[at] = g->slot_pair[s];
-    elem *to = (elem *)r->data + at * RECORD_VALUES;
-    lane_store(SLOT_AT(s, plane), lane, 8, to);
-    lane_store(SLOT_AT(s, motion), lane, 3, to + 8);
+    elem *to = (elem *)r->data + at * KEPT;
+    kept_store(k, slots, s, lane, to);
   }
 }
 
 FN void lane_parameters(const step_params *k, real *w, const program_io *io, int lane, int64_t env) {
-  real *const fields[PARAM_COUNT] = {W(gravity), W(friction), W(mass), W(stiffness), W(gain), W(bias)};
+  real *const fields[PARAM_COUNT] = {
+#define PARAMETER(name, count, initial, rule, bar) W(name),
+#include "kernels/clock/parameters.def"
+  };
   for (int i = 0; i < PARAM_COUNT; i++) {
     const parameter_array *p = &io->parameters[i];
     lane_load(fields[i], lane, p->n, (const elem *)p->data + (p->rows == 1 ? 0 : env) * p->n);

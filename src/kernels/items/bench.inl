@@ -44,7 +44,7 @@ KERNEL void bench_plane(int which, int blocks, void *memory) {
       continue;
     }
     contact_sum sum = contact_zero();
-    contact_normal(&c, p, 0, zero(), out, &sum);
+    hull_normal(&c, p, 0, zero(), out, &sum);
     put_vec(&AT(out, 62), sum.force[0]);
     put_mat(&AT(out, 65), sum.phi[0]);
     put_block(&AT(out, 74), sum.block.own[0]);

@@ -1,5 +1,6 @@
 /* manifold_items.inl: items of one pair of poses in lanes and dealt out to a team: loads, gathers, lists, and
  * sums over them that depend neither on the width nor on the team: 32 partial sums by item number. */
+#include "kernels/items/manifold_view.h"
 #include "kernels/shape/edges.inl"
 #include "kernels/shape/sdf.inl"
 

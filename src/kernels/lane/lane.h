@@ -12,6 +12,7 @@
 #ifndef ABUT_LANE_H
 #define ABUT_LANE_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #if ABUT_REAL == 64
@@ -27,6 +28,9 @@ typedef float elem;
 #endif
 
 #define K(x) ((elem)(x))
+
+/* A struct of n reals, and nothing else, that is walked as an array of them. */
+#define WALKED(type, n) static_assert(sizeof(type) == (n) * sizeof(real), #type " is walked as an array")
 
 #ifdef __CUDACC__
 #define FN static __device__ __forceinline__

@@ -13,6 +13,8 @@ typedef struct quat {
 typedef struct mat3 {
   vec3 r0, r1, r2;
 } mat3; /* rows */
+WALKED(vec3, 3);
+WALKED(mat3, 9);
 
 FN vec3 vec(real x, real y, real z) {
   vec3 v = {x, y, z};
@@ -85,6 +87,7 @@ FN mat3 hat_mat(vec3 a, mat3 m) {
 typedef struct sym3 {
   real xx, xy, yy, xz, yz, zz;
 } sym3;
+WALKED(sym3, 6);
 FN sym3 sym(real xx, real xy, real yy, real xz, real yz, real zz) {
   sym3 s = {xx, xy, yy, xz, yz, zz};
   return s;

@@ -1,12 +1,7 @@
-/* implicit.inl: the stages of the implicit step that compute, in the order in which program.c lists them. A
- * stage works for the lanes in g->live and leaves every other lane's state untouched. */
-
-FN void copy_sel(real *to, const real *from, int n, mask m) {
-  for (int i = 0; i < n; i++) AT(to, i) = sel(m, AT(from, i), AT(to, i));
-}
-FN void fill(real *p, int n, real v) {
-  for (int i = 0; i < n; i++) AT(p, i) = v;
-}
+/* implicit.inl: the stages of the implicit step that compute, in the order in which the host's list of them
+ * has them (host/method/implicit.c). A stage works for the lanes in g->live and leaves every other lane's
+ * state untouched. What pairs of shapes contribute is the terms' (term/); here are the loops over their
+ * slots. */
 
 /* Normalises quaternions, places bodies at q and q-, and starts the iterate at q. */
 KERNEL void stage_begin(const step_params *k, lane_group *g, program_io *io) {
@@ -23,7 +18,7 @@ KERNEL void stage_begin(const step_params *k, lane_group *g, program_io *io) {
   copy_sel(W(xmat_t), W(xmat_try), 9 * nb, live);
   copy_sel(W(xpos), W(xpos_try), 3 * nb, live);
   copy_sel(W(xmat), W(xmat_try), 9 * nb, live);
-  integrate(k, W(qpos_t), W(qvel), splat(K(-k->dt)), 1, W(qpos_try));
+  integrate(k, W(qpos_t), W(qvel), splat(K(-k->options.timestep)), 1, W(qpos_try));
   kinematics(k, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
   for (int i = 0; i < 3 * nb; i++)
     AT(W(xpos_hat), i) =
@@ -31,7 +26,7 @@ KERNEL void stage_begin(const step_params *k, lane_group *g, program_io *io) {
   for (int i = 0; i < 9 * nb; i++)
     AT(W(xmat_hat), i) =
         sel(live, AT(W(xmat_t), i) + (AT(W(xmat_t), i) - AT(W(xmat_try), i)), AT(W(xmat_hat), i));
-  integrate(k, W(qpos_t), W(qvel), splat(K(k->dt)), 1, W(qpos_try));
+  integrate(k, W(qpos_t), W(qvel), splat(K(k->options.timestep)), 1, W(qpos_try));
   copy_sel(W(qpos_hat), W(qpos_try), m->nq, live);
   fill(W(arc), nb, zero());
   AT(W(convex), 0) = sel(live, zero(), AT(W(convex), 0));
@@ -49,14 +44,22 @@ FN void geom_bounds(const step_params *k, int i, mat3 r, vec3 x, vec3 *lo, vec3 
   *hi = add(c, e);
 }
 
+/* Pairs of a term whose boxes meet. */
+#define LIST_MEETING(x, term)                                                                                \
+  for (int p = k->kind_pair[TERM_##term] + TEAM_RANK; p < k->kind_pair[TERM_##term + 1]; p += ABUT_TEAM) {   \
+    const pair_info *pair = &k->pairs[p];                                                                    \
+    const real *a = &AT(W(box), 6 * pair->side[0].geom), *b = &AT(W(box), 6 * pair->side[1].geom);           \
+    g->pair_want[p] = bits_from_mask(mask_and(term##_meets(pair, a, b), live));                              \
+  }
+
 /* Boxes of every geom around the iterate and the pose ahead (at a step's start: where inertia and gravity
  * lead; else the trial), grown by reach and slack; then the pairs whose boxes meet. Complete as long as the
  * trial's bounds stay inside the boxes. */
 FN void find_boxes(const step_params *k, lane_group *g, int ahead_is_trial) {
   STAGE_LOCALS
   const abut_model *m = k->model;
-  vec3 fall = scale(splat(K(k->dt * k->dt)), get_vec(W(gravity)));
-  elem reach = k->barrier == BARRIER_LOCAL ? K(k->reach / (1 - k->reach) * k->length) : K(1e-3 * k->length);
+  vec3 fall = scale(splat(K(k->options.timestep * k->options.timestep)), get_vec(W(gravity)));
+  elem reach = K(barrier_range(step_barrier(k), k->options.implicit.reach, k->options.implicit.length));
   TEAM_FOR(i, m->ngeom) {
     int b = m->geom_body[i];
     vec3 lo, hi, lo2, hi2;
@@ -80,25 +83,9 @@ FN void find_boxes(const step_params *k, lane_group *g, int ahead_is_trial) {
     put_vec_sel(&AT(box, 3), live, hi);
   }
   TEAM_SYNC();
-  TEAM_FOR(p, m->npair) {
-    const pair_info *pair = &k->pairs[p];
-    const real *a = &AT(W(box), 6 * pair->side[0].geom), *b = &AT(W(box), 6 * pair->side[1].geom);
-    vec3 alo = get_vec(a), ahi = get_vec(&AT(a, 3));
-    mask meet;
-    if (k->barrier == BARRIER_INVERSE) {
-      meet = live;
-    } else if (pair->halfspace) {
-      vec3 n = vec_splat(pair->normal), c = scale(splat(K(0.5)), add(alo, ahi)),
-           h = scale(splat(K(0.5)), sub(ahi, alo));
-      real low = dot(n, c) - (rabs(n.x) * h.x + rabs(n.y) * h.y + rabs(n.z) * h.z);
-      meet = lt(low, splat(K(pair->offset)));
-    } else {
-      vec3 gap = vec_max(sub(alo, get_vec(&AT(b, 3))), sub(get_vec(b), ahi));
-      meet = lt(rmax(gap.x, rmax(gap.y, gap.z)), zero());
-    }
-    g->pair_want[p] = bits_from_mask(mask_and(meet, live));
-  }
+  TERMS(LIST_MEETING, )
 }
+#undef LIST_MEETING
 
 KERNEL void stage_boxes(const step_params *k, lane_group *g, program_io *io) {
   (void)io;
@@ -109,26 +96,103 @@ KERNEL void stage_boxes_trial(const step_params *k, lane_group *g, program_io *i
   find_boxes(k, g, 1);
 }
 
+/* ---------------------------------------------------------------- terms */
+
+/* Slots s of a term in which lanes `on` are live, in order, dealt out to the team or left to its leader. */
+#define TERM_SLOTS(term, s, on)                                                                              \
+  for (int i = own(g)->term_slot[TERM_##term] + (term##_dealt ? TEAM_RANK : 0), s = 0;                       \
+       i < own(g)->term_slot[TERM_##term + 1] && (term##_dealt || LEADER);                                   \
+       i += term##_dealt ? ABUT_TEAM : 1)                                                                    \
+    for (uint32_t on = (s = g->order[i], g->slot_on[s] & g->live); on; on = 0)
+/* Whether a term is ready: its leader has prepared it, or the others need not know. */
+#define TERM_READY(term, when) (!LEADER || term##_prepare(k, g, io, when))
+
 /* New pairs of this group: first planes, at the iterate. */
-KERNEL void stage_start(const step_params *k, lane_group *g, program_io *io) {
-  STAGE_LOCALS(void) io;
-  TEAM_FOR(i, g->nslot) {
-    int s = g->order[i];
-    mask fresh = mask_from_bits(g->slot_new[s]);
-    if (g->slot_new[s]) g->slot_new[s] = contact_start(k, w, slots, s, g->slot_pair[s], fresh);
+#define START(verb, term)                                                                                    \
+  KERNEL void stage_start_##term(const step_params *k, lane_group *g, program_io *io) {                      \
+    (void)io;                                                                                                \
+    TERM_SLOTS(term, s, on) {                                                                                \
+      mask fresh = mask_from_bits(g->slot_new[s]);                                                           \
+      (void)on;                                                                                              \
+      if (g->slot_new[s]) g->slot_new[s] = term##_start(k, g, s, fresh);                                     \
+    }                                                                                                        \
   }
+/* What is lagged, of every pair of the lanes that begin a step. */
+#define BEGIN(verb, term)                                                                                    \
+  KERNEL void stage_begin_##term(const step_params *k, lane_group *g, program_io *io) {                      \
+    if (!TERM_READY(term, TERM_BEGIN)) return;                                                               \
+    TERM_SLOTS(term, s, on) term##_begin(k, g, s, mask_from_bits(on), io->exact);                            \
+  }
+/* Every pair's energy, forces and blocks; then their sums, in the order of slots. A CPU adds a pair at once,
+ * while it is in the cache. */
+#define EVALUATE(verb, term)                                                                                 \
+  KERNEL void stage_evaluate_##term(const step_params *k, lane_group *g, program_io *io) {                   \
+    int ready = TERM_READY(term, TERM_EVALUATE);                                                             \
+    TERM_SLOTS(term, s, on) {                                                                                \
+      if (ready) term##_evaluate(k, g, s, mask_from_bits(on), (g->live & ~on) == 0, io->exact);              \
+      IN_MEMORY(g);                                                                                          \
+      if (GATHER_AT_ONCE) pair_gather(k, g, s);                                                              \
+    }                                                                                                        \
+    if (GATHER_AT_ONCE) return;                                                                              \
+    TEAM_SYNC();                                                                                             \
+    pairs_gather(k, g, TERM_##term);                                                                         \
+  }
+/* Steps of the pairs' own unknowns, and how far they may go. */
+#define DIRECTION(verb, term)                                                                                \
+  KERNEL void stage_direction_##term(const step_params *k, lane_group *g, program_io *io) {                  \
+    (void)io;                                                                                                \
+    TERM_SLOTS(term, s, on) term##_direction(k, g, s, mask_from_bits(on));                                   \
+  }
+/* Every pair's energy and certificate at the trial. */
+#define TRY(verb, term)                                                                                      \
+  KERNEL void stage_try_##term(const step_params *k, lane_group *g, program_io *io) {                        \
+    uint32_t failed = 0;                                                                                     \
+    if (!TERM_READY(term, TERM_TRY)) return;                                                                 \
+    TERM_SLOTS(term, s, on) failed = term##_try(k, g, s, mask_from_bits(on), failed);                        \
+  }
+#define ACCEPT(verb, term)                                                                                   \
+  KERNEL void stage_accept_##term(const step_params *k, lane_group *g, program_io *io) {                     \
+    (void)io;                                                                                                \
+    TERM_SLOTS(term, s, on) term##_accept(k, g, s, mask_from_bits(on));                                      \
+  }
+/* Cotangents of what pairs put in, in the order of slots: several may add to one body. */
+#define VJP(verb, term)                                                                                      \
+  KERNEL void stage_vjp_##term(const step_params *k, lane_group *g, program_io *io) {                        \
+    (void)io;                                                                                                \
+    if (!LEADER) return;                                                                                     \
+    for (int i = own(g)->term_slot[TERM_##term]; i < own(g)->term_slot[TERM_##term + 1]; i++) {              \
+      uint32_t on = g->slot_on[g->order[i]] & g->live;                                                       \
+      if (on) term##_vjp(k, g, g->order[i], mask_from_bits(on));                                             \
+    }                                                                                                        \
+  }
+
+/* Adds what a pair's evaluation left in its slot to the environment's sums. */
+FN void pair_gather(const step_params *k, lane_group *g, int s) {
+  STAGE_LOCALS
+  if (LEADER) {
+    mask on = mask_from_bits(g->slot_on[s] & g->live);
+    real residual = AT(W(residual), 0);
+    AT(W(energy), 0) = AT(W(energy), 0) + AT(SLOT_AT(s, value), 0);
+    AT(W(noise), 0) = AT(W(noise), 0) + AT(SLOT_AT(s, noise), 1) + AT(SLOT_AT(s, noise), 0);
+    AT(W(residual), 0) = sel(on, rmax(residual, AT(SLOT_AT(s, residual), 0)), residual);
+  }
+  gather_slot(k, w, slots, s, g->slot_pair[s]);
+  cross_slot(k, w, slots, s, g->slot_pair[s]);
+}
+FN void pairs_gather(const step_params *k, lane_group *g, int term) {
+  for (int i = own(g)->term_slot[term]; i < own(g)->term_slot[term + 1]; i++)
+    if (g->slot_on[g->order[i]] & g->live) pair_gather(k, g, g->order[i]);
 }
 
-/* Lagged friction of every pair of the lanes that begin a step. */
-KERNEL void stage_friction(const step_params *k, lane_group *g, program_io *io) {
-  STAGE_LOCALS(void) io;
-  TEAM_FOR(i, g->nslot) {
-    int s = g->order[i];
-    uint32_t on = g->slot_on[s] & g->live;
-    if (on && !k->pairs[g->slot_pair[s]].far)
-      contact_begin(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
-  }
-}
+TERMS(START, start)
+TERMS(BEGIN, begin)
+TERMS(EVALUATE, evaluate)
+TERMS(DIRECTION, direction)
+TERMS(TRY, try)
+TERMS(ACCEPT, accept)
+TERMS(VJP, vjp)
+
+/* ---------------------------------------------------------------- evaluation */
 
 FN real inertia_energy(const step_params *k, const real *w, const real *xpos, const real *xmat) {
   const abut_model *m = k->model;
@@ -139,8 +203,8 @@ FN real inertia_energy(const step_params *k, const real *w, const real *xpos, co
   return e;
 }
 
-/* Energy, gradient and Hessian at the iterate, planes and friction motion eliminated, in three stages. First:
- * sums to zero, inertia and gravity of every body. */
+/* Energy, gradient and Hessian at the iterate, the pairs' own unknowns eliminated. First: sums to zero,
+ * inertia and gravity of every body; then the terms. */
 KERNEL void stage_evaluate_open(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   const abut_model *m = k->model;
@@ -157,7 +221,7 @@ KERNEL void stage_evaluate_open(const step_params *k, lane_group *g, program_io 
   }
   TEAM_FOR(d, m->nv) {
     AT(W(grad), d) = zero();
-    fill(hess_at(W(hess), d, g->envelope[d]), d - g->envelope[d] + 1, zero());
+    fill(hess_at(W(hess), d, own(g)->envelope[d]), d - own(g)->envelope[d] + 1, zero());
   }
   TEAM_SYNC();
   if (!LEADER) return;
@@ -168,52 +232,8 @@ KERNEL void stage_evaluate_open(const step_params *k, lane_group *g, program_io 
   AT(W(energy), 0) = inertia_energy(k, w, W(xpos), W(xmat));
 }
 
-/* Adds what a pair's evaluation left in its slot to the environment's sums. */
-FN void pair_gather(const step_params *k, lane_group *g, int s) {
-  STAGE_LOCALS
-  if (LEADER) {
-    mask on = mask_from_bits(g->slot_on[s] & g->live);
-    real residual = AT(W(residual), 0);
-    AT(W(energy), 0) = AT(W(energy), 0) + AT(SLOT_AT(s, value), 0);
-    AT(W(noise), 0) = AT(W(noise), 0) + AT(SLOT_AT(s, noise), 1) + AT(SLOT_AT(s, noise), 0);
-    AT(W(residual), 0) = sel(on, rmax(residual, AT(SLOT_AT(s, residual), 0)), residual);
-  }
-  gather_slot(k, w, slots, s, g->slot_pair[s]);
-  cross_slot(k, w, slots, s, g->slot_pair[s]);
-}
-
-/* Slot i in order, at the iterate; again where the plane had to be solved to the end. */
-FN void pair_evaluate(const step_params *k, lane_group *g, int i, int exact) {
-  STAGE_LOCALS
-  int s = g->order[i], pair = g->slot_pair[s], all_on = (g->live & ~g->slot_on[s]) == 0;
-  mask on = mask_from_bits(g->slot_on[s] & g->live), loose = k->nested ? on : mask_none();
-  for (int round = 0; round < 2; round++) {
-    if (any(loose)) contact_polish(k, w, slots, s, pair, loose, W(xpos), W(xmat));
-    contact_evaluate(k, w, slots, s, pair, on, all_on, exact);
-    loose = exact ? contact_unsettled(k, slots, s, pair, on) : mask_none();
-    if (!any(loose)) break;
-  }
-}
-
-/* Second: every pair's energy, forces and blocks; then their sums, in the order of slots. A CPU adds a pair
- * at once, while it is in the cache. */
-KERNEL void stage_evaluate_pairs(const step_params *k, lane_group *g, program_io *io) {
-  TEAM_FOR(i, g->nslot) {
-    uint32_t on = g->slot_on[g->order[i]] & g->live;
-    if (!on || k->pairs[g->slot_pair[g->order[i]]].far) continue;
-    pair_evaluate(k, g, i, io->exact);
-    IN_MEMORY(g);
-    if (GATHER_AT_ONCE) pair_gather(k, g, g->order[i]);
-  }
-  if (GATHER_AT_ONCE) return;
-  TEAM_SYNC();
-  for (int i = 0; i < g->nslot; i++)
-    if ((g->slot_on[g->order[i]] & g->live) && !k->pairs[g->slot_pair[g->order[i]]].far)
-      pair_gather(k, g, g->order[i]);
-}
-
-/* Third: joints, then the generalised gradient and Hessian from the bodies' sums. Sets g->converged, and
- * g->accepted where all is finite. */
+/* Last: joints, then the generalised gradient and Hessian from the bodies' sums. Sets converged, and accepted
+ * where all is finite. */
 KERNEL void stage_evaluate_close(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   const abut_model *m = k->model;
@@ -233,13 +253,14 @@ KERNEL void stage_evaluate_close(const step_params *k, lane_group *g, program_io
     int j = m->dof_jnt[d], type = m->jnt_type[j];
     int turning = type == ABUT_JOINT_HINGE || type == ABUT_JOINT_BALL ||
                   (type == ABUT_JOINT_FREE && d >= m->jnt_dofadr[j] + 3);
-    residual = rmax(residual, rabs(AT(W(grad), d)) * (turning ? K(1 / k->length) : K(1)));
+    residual = rmax(residual, rabs(AT(W(grad), d)) * (turning ? K(1 / k->options.implicit.length) : K(1)));
   }
   AT(W(residual), 0) = residual;
   AT(W(energy), 0) = energy;
   mask sane = mask_and(is_finite(energy), is_finite(residual));
-  g->converged = bits_from_mask(mask_and(live, mask_and(sane, le(residual, splat(K(k->tolerance))))));
-  g->accepted = bits_from_mask(mask_and(live, sane));
+  SET(converged) =
+      bits_from_mask(mask_and(live, mask_and(sane, le(residual, splat(K(k->options.tolerance))))));
+  SET(accepted) = bits_from_mask(mask_and(live, sane));
 }
 
 /* Bound of |x''| over the points of body b while the joints move by t d, t in [0, 1]. x'' sums w_j x (S_k x):
@@ -266,18 +287,18 @@ FN real arc_bound(const step_params *k, const real *w, const real *d, int b) {
   return arc;
 }
 
-/* From gradient and Hessian to a step of all unknowns, in three stages. First: factors and solves; the step
- * of every body, bounds of its arcs. Sets g->indefinite where contact terms must be made convex first: these
- * lanes leave live; g->exhausted where the step is below what the poses can represent. */
+/* From gradient and Hessian to a step of all unknowns. First: factors and solves; the step of every body,
+ * bounds of its arcs; then the terms. Sets indefinite where contact terms must be made convex first: these
+ * lanes leave live; exhausted where the step is below what the poses can represent. */
 KERNEL void stage_direction_open(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   const abut_model *m = k->model;
   (void)io;
   real *x = W(rhs), slope = zero(), turn = splat(K(1e-30));
-  mask indefinite = factor_positive(k, w, g->envelope, live);
+  mask indefinite = factor_positive(k, w, own(g)->envelope, live);
   TEAM_FOR(d, m->nv) AT(W(grad), d) = AT(x, d); /* the gradient has served; keep the right-hand side */
   TEAM_SYNC();
-  solve(k, w, g->envelope, x);
+  solve(k, w, own(g)->envelope, x);
   TEAM_FOR(b, m->nbody) {
     twist6 t = body_step(k, w, x, b);
     put_twist(&AT(W(body_step), 6 * b), t.w, t.v);
@@ -286,8 +307,8 @@ KERNEL void stage_direction_open(const step_params *k, lane_group *g, program_io
   TEAM_SYNC();
   if (!LEADER) return;
   AT(W(convex), 0) = sel(indefinite, splat(2), AT(W(convex), 0));
-  g->indefinite = bits_from_mask(indefinite);
-  g->live &= ~g->indefinite;
+  SET(indefinite) = bits_from_mask(indefinite);
+  g->live &= ~SET(indefinite);
   mask still = mask_from_bits(g->live);
   for (int d = 0; d < m->nv; d++) slope = slope - AT(W(grad), d) * AT(x, d);
   for (int b = 0; b < m->nbody; b++) {
@@ -297,23 +318,12 @@ KERNEL void stage_direction_open(const step_params *k, lane_group *g, program_io
     still = mask_and(still, le(max_abs(t.w), splat(K(16) * K(ELEM_EPS)))); /* rho is 0 without points */
     turn = rmax(turn, max_abs(t.w));
   }
-  g->exhausted = bits_from_mask(still);
+  SET(exhausted) = bits_from_mask(still);
   AT(W(step), 0) = rmin(splat(1), splat(1) / turn); /* no body turns by more than about a radian at once */
   AT(W(slope), 0) = slope;
 }
 
-/* Second: steps of planes and friction motion, and how far they may go. */
-KERNEL void stage_direction_pairs(const step_params *k, lane_group *g, program_io *io) {
-  STAGE_LOCALS(void) io;
-  TEAM_FOR(i, g->nslot) {
-    int s = g->order[i];
-    uint32_t on = g->slot_on[s] & g->live;
-    if (on && !k->pairs[g->slot_pair[s]].far)
-      contact_direction(k, w, slots, s, g->slot_pair[s], mask_from_bits(on), W(body_step));
-  }
-}
-
-/* Third: the longest step that keeps every margin positive to first order. Sets g->exhausted where nothing is
+/* Last: the longest step that keeps every margin positive to first order. Sets exhausted where nothing is
  * left to gain but rounding, whatever the tolerance: where neither the energy nor a pose tells any more,
  * Newton goes on as long as it improves the gradient. */
 KERNEL void stage_direction_close(const step_params *k, lane_group *g, program_io *io) {
@@ -329,15 +339,15 @@ KERNEL void stage_direction_close(const step_params *k, lane_group *g, program_i
   AT(W(slope), 0) = slope;
   AT(W(step), 0) = step;
   mask flat = gt(slope, -K(ELEM_EPS) * (rabs(AT(W(energy), 0)) + AT(W(noise), 0)));
-  mask idle = mask_or(mask_from_bits(g->exhausted), flat);
+  mask idle = mask_or(mask_from_bits(SET(exhausted)), flat);
   real residual = AT(W(residual), 0);
   mask stalled = mask_and(idle, gt(residual, K(0.9) * AT(W(idle), 0)));
   AT(W(idle), 0) = sel(live, sel(idle, residual, splat(ELEM_HUGE)), AT(W(idle), 0));
-  g->exhausted = bits_from_mask(mask_and(live, stalled));
+  SET(exhausted) = bits_from_mask(mask_and(live, stalled));
 }
 
-/* The trial at the current step length, in three stages. First: poses, energy but for pairs, and in
- * g->leaving whether it leaves the boxes. */
+/* The trial at the current step length. First: poses, energy but for pairs, and whether it leaves the boxes;
+ * then the terms. */
 KERNEL void stage_try_open(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
   if (!LEADER) return;
@@ -348,31 +358,19 @@ KERNEL void stage_try_open(const step_params *k, lane_group *g, program_io *io) 
   mask inside = live;
   for (int i = 0; i < m->ngeom; i++) {
     int b = m->geom_body[i];
-    if (m->geom_type[i] == ABUT_GEOM_PLANE || m->body_weldid[b] == 0 || k->barrier == BARRIER_INVERSE)
-      continue;
+    if (m->geom_type[i] == ABUT_GEOM_PLANE || m->body_weldid[b] == 0) continue;
     vec3 lo, hi;
     geom_bounds(k, i, get_mat(&AT(W(xmat_try), 9 * b)), get_vec(&AT(W(xpos_try), 3 * b)), &lo, &hi);
     real arc = K(0.125) * t * t * AT(W(arc), b);
     vec3 room = vec_min(sub(lo, get_vec(&AT(W(box), 6 * i))), sub(get_vec(&AT(W(box), 6 * i + 3)), hi));
     inside = mask_and(inside, ge(rmin(room.x, rmin(room.y, room.z)), arc));
   }
-  g->leaving = bits_from_mask(mask_and(live, mask_not(inside)));
+  SET(leaving) = bits_from_mask(mask_and(live, mask_not(inside)));
   AT(W(energy_try), 0) =
       inertia_energy(k, w, W(xpos_try), W(xmat_try)) + joints_energy(k, w, W(qpos_try), 0, 0);
 }
 
-/* Second: every pair's energy and certificate. */
-KERNEL void stage_try_pairs(const step_params *k, lane_group *g, program_io *io) {
-  STAGE_LOCALS(void) io;
-  TEAM_FOR(i, g->nslot) {
-    int s = g->order[i];
-    uint32_t on = g->slot_on[s] & g->live;
-    if (on && !k->pairs[g->slot_pair[s]].far)
-      contact_try(k, w, slots, s, g->slot_pair[s], mask_from_bits(on));
-  }
-}
-
-/* Third: their sums. Sets g->accepted (a sufficient decrease, certified); halves the step of lanes that
+/* Last: their sums. Sets accepted (a sufficient decrease, certified); halves the step of lanes that
  * neither are nor leave. */
 KERNEL void stage_try_close(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
@@ -386,30 +384,24 @@ KERNEL void stage_try_close(const step_params *k, lane_group *g, program_io *io)
   }
   AT(W(energy_try), 0) = energy;
   AT(W(clear_try), 0) = margin;
-  mask inside = mask_and(live, mask_not(mask_from_bits(g->leaving)));
+  mask inside = mask_and(live, mask_not(mask_from_bits(SET(leaving))));
   real t = AT(W(step), 0), e0 = AT(W(energy), 0),
        slack = K(ELEM_EPS) * (K(256) * (rabs(e0) + rabs(energy)) + K(4) * AT(W(noise), 0));
   slack = sel(lt(AT(W(idle), 0), splat(ELEM_HUGE)), K(4096) * slack, slack); /* the gradient decides */
   mask clear = gt(margin, zero());
   mask lower = le(energy, e0 + K(1e-4) * t * AT(W(slope), 0) + slack); /* false for NaN */
   mask good = mask_and(mask_and(live, inside), mask_and(clear, lower));
-  g->accepted = bits_from_mask(good);
+  SET(accepted) = bits_from_mask(good);
   mask again = mask_and(live, mask_and(inside, mask_not(good)));
   AT(W(step), 0) = sel(again, t * K(0.5), t);
 }
 
-/* Lanes in live move to their trial point. */
+/* Lanes in live move to their trial point; then the terms. */
 KERNEL void stage_accept(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
-  if (LEADER) {
-    copy_sel(W(qpos), W(qpos_try), k->model->nq, live);
-    AT(W(convex), 0) = sel(mask_and(live, ge(AT(W(step), 0), splat(1))), zero(), AT(W(convex), 0));
-  }
-  TEAM_FOR(i, g->nslot) {
-    int s = g->order[i];
-    uint32_t yes = g->slot_on[s] & g->live;
-    if (yes && !k->pairs[g->slot_pair[s]].far) contact_accept(k, w, slots, s, mask_from_bits(yes));
-  }
+  if (!LEADER) return;
+  copy_sel(W(qpos), W(qpos_try), k->model->nq, live);
+  AT(W(convex), 0) = sel(mask_and(live, ge(AT(W(step), 0), splat(1))), zero(), AT(W(convex), 0));
 }
 
 /* The step's end: poses and velocity (into qvel). The gradient's place is free then, in every lane; that of
@@ -423,14 +415,12 @@ KERNEL void stage_finish(const step_params *k, lane_group *g, program_io *io) {
 }
 
 /* Start of a rollout: poses, twists and the gap of every pair in the list, at qpos_t. */
+#define GAPS(x, term) TERM_SLOTS(term, s, on) term##_gap(k, g, s, mask_from_bits(on));
 KERNEL void stage_gaps(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
   if (LEADER) kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
   TEAM_SYNC();
-  TEAM_FOR(i, g->nslot) {
-    int s = g->order[i];
-    if (g->slot_on[s] & g->live) contact_gap(k, w, slots, s, g->slot_pair[s], live);
-  }
+  TERMS(GAPS, )
 }
 
 /* qpos_t (+) rhs, for the separation. */
@@ -456,7 +446,7 @@ KERNEL void stage_energies(const step_params *k, lane_group *g, program_io *io) 
     vec3 x = get_vec(&AT(W(xpos), 3 * b)), dx = sub(x, get_vec(&AT(W(xpos_t), 3 * b)));
     real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) +
                 K(2) * dot(dx, mat_vec(dr, q.mc)) + q.m * dot(dx, dx);
-    out[0] = out[0] + K(0.5 / (k->dt * k->dt)) * quad;
+    out[0] = out[0] + K(0.5 / (k->options.timestep * k->options.timestep)) * quad;
     out[1] = out[1] - dot(gravity, axpy(q.m, x, mat_vec(r, q.mc)));
   }
   for (int i = 0; i < g->nslot; i++) {

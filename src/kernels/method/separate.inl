@@ -3,13 +3,11 @@
  * each time min |d|^2, rotations times their body's radius, with J d >= missing is solved by projected
  * Gauss-Seidel on the multipliers. Rare, serial, lane by lane and in double: for the team's leader.
  *
- * Fields of the reverse pass keep what must last from round to round, while other lanes are at their steps:
- * bar_out_qpos the pose as it was given, bar_out_xpos the first round's positions, bar_contact of a slot the
- * gap that its pair must end with and whether it takes part. Within a round, bar_qvel is d, grad a row of J,
- * and point_t of a slot holds ROW_* of every point. */
+ * Fields of its own (push_*, given_*) keep what must last from round to round, while other lanes are at their
+ * steps. */
 
 enum { SEPARATE_ROUNDS = 20, SEPARATE_SWEEPS = 400 };
-enum { ROW_ON, ROW_MISSING, ROW_LAMBDA };
+enum { ROW_ON, ROW_MISSING, ROW_LAMBDA, ROW };
 
 /* Gaps below this part of gap0 count as touching; larger ones are a state that somebody chose. */
 #define TOUCHING 0.1
@@ -28,16 +26,12 @@ FN void lane_vec(const real *p, int i, int lane, double v[3]) {
   for (int c = 0; c < 3; c++) v[c] = LANE(p, i + c, lane);
 }
 
-FN void separate_keep(const step_params *k, real *w, int lane) {
-  for (int32_t i = 0; i < k->model->nq; i++) LANE(W(bar_out_qpos), i, lane) = LANE(W(qpos_t), i, lane);
-}
-
 /* What one unit of d moves a dof by: a length, or a rotation that moves the body's far end by a length. */
 FN double dof_unit(const step_params *k, const real *w, int lane, int32_t d) {
   double rot[3], radius = k->body_radius[k->model->dof_body[d]];
   lane_vec(W(twist), 6 * d, lane, rot);
   int turns = rot[0] != 0 || rot[1] != 0 || rot[2] != 0;
-  return turns ? 1 / (radius > 0 ? radius : k->length) : 1;
+  return turns ? 1 / (radius > 0 ? radius : k->options.implicit.length) : 1;
 }
 
 /* Adds sign * u . (velocity of a point x of body) to the row. */
@@ -52,7 +46,8 @@ FN void row_add(const step_params *k, real *w, int lane, int32_t body, const dou
     double y[3] = {x[0] - o[0], x[1] - o[1], x[2] - o[2]};
     double v[3] = {lin[0] + rot[1] * y[2] - rot[2] * y[1], lin[1] + rot[2] * y[0] - rot[0] * y[2],
                    lin[2] + rot[0] * y[1] - rot[1] * y[0]};
-    LANE(W(grad), d, lane) = (elem)(LANE(W(grad), d, lane) + sign * dof_unit(k, w, lane, d) * ddot(u, v));
+    LANE(W(push_row), d, lane) =
+        (elem)(LANE(W(push_row), d, lane) + sign * dof_unit(k, w, lane, d) * ddot(u, v));
   }
 }
 
@@ -68,12 +63,9 @@ FN push_side push_side_at(const step_params *k, real *slots, int s, int lane, co
   p.own = &pair->side[j];
   p.other = &pair->side[1 - j];
   p.sign = j ? -1 : 1;
-  lane_vec(SLOT_AT(s, plane), 0, lane, p.u);
-  if (j)
-    lane_vec(SLOT_AT(s, plane), 3, lane, p.plane);
-  else
-    lane_vec(SLOT_AT(s, plane_t), 0, lane, p.plane);
-  p.points = SLOT_AT(s, point_t) + (j ? POINT * pair->side[0].pointnum * LANE_STRIDE : 0);
+  lane_vec(SLOT_AT(s, push_u), 0, lane, p.u);
+  lane_vec(SLOT_AT(s, push_support), j ? 0 : 3, lane, p.plane);
+  p.points = SLOT_AT(s, push_point) + (j ? ROW * pair->side[0].pointnum * LANE_STRIDE : 0);
   return p;
 }
 
@@ -95,9 +87,9 @@ FN void push_rows(const step_params *k, const real *w, int lane, const push_side
     push_point(k, w, lane, p, i, x);
     double y[3] = {x[0] - p->plane[0], x[1] - p->plane[1], x[2] - p->plane[2]};
     double gap = p->sign * ddot(p->u, y) - p->own->radius;
-    LANE(p->points, POINT * i + ROW_ON, lane) = gap < NEARLY * want;
-    LANE(p->points, POINT * i + ROW_MISSING, lane) = (elem)((1 + SURPLUS) * want - gap);
-    LANE(p->points, POINT * i + ROW_LAMBDA, lane) = 0;
+    LANE(p->points, ROW * i + ROW_ON, lane) = gap < NEARLY * want;
+    LANE(p->points, ROW * i + ROW_MISSING, lane) = (elem)((1 + SURPLUS) * want - gap);
+    LANE(p->points, ROW * i + ROW_LAMBDA, lane) = 0;
   }
 }
 
@@ -106,22 +98,22 @@ FN double push_sweep(const step_params *k, real *w, int lane, const push_side *p
   int32_t nv = k->model->nv;
   double change = 0;
   for (int32_t i = 0; i < p->own->pointnum; i++) {
-    if (LANE(p->points, POINT * i + ROW_ON, lane) == 0) continue;
-    double x[3], jj = 1e-300, jd = 0, old = LANE(p->points, POINT * i + ROW_LAMBDA, lane);
+    if (LANE(p->points, ROW * i + ROW_ON, lane) == 0) continue;
+    double x[3], jj = 1e-300, jd = 0, old = LANE(p->points, ROW * i + ROW_LAMBDA, lane);
     push_point(k, w, lane, p, i, x);
-    lane_zero(W(grad), lane, nv);
+    lane_zero(W(push_row), lane, nv);
     if (p->own->moves) row_add(k, w, lane, p->own->body, p->u, x, p->sign);
     if (p->other->moves) row_add(k, w, lane, p->other->body, p->u, p->plane, -p->sign);
     for (int32_t c = 0; c < nv; c++) {
-      double j = LANE(W(grad), c, lane);
+      double j = LANE(W(push_row), c, lane);
       jj += j * j;
-      jd += j * LANE(W(bar_qvel), c, lane);
+      jd += j * LANE(W(push_step), c, lane);
     }
-    double next = dmax(0, old + 1.5 * (LANE(p->points, POINT * i + ROW_MISSING, lane) - jd) / jj);
+    double next = dmax(0, old + 1.5 * (LANE(p->points, ROW * i + ROW_MISSING, lane) - jd) / jj);
     double step = next - old;
-    LANE(p->points, POINT * i + ROW_LAMBDA, lane) = (elem)next;
+    LANE(p->points, ROW * i + ROW_LAMBDA, lane) = (elem)next;
     for (int32_t c = 0; c < nv && step != 0; c++)
-      LANE(W(bar_qvel), c, lane) = (elem)(LANE(W(bar_qvel), c, lane) + LANE(W(grad), c, lane) * step);
+      LANE(W(push_step), c, lane) = (elem)(LANE(W(push_step), c, lane) + LANE(W(push_row), c, lane) * step);
     change = dmax(change, step * step * jj);
   }
   return change;
@@ -130,13 +122,13 @@ FN double push_sweep(const step_params *k, real *w, int lane, const push_side *p
 /* d = J^T lambda, lambda >= 0 complementary to J d - missing >= 0; then the joints' motion into rhs. */
 KERNEL void push_solve(const step_params *k, lane_group *g, int lane) {
   STAGE_LOCALS
-  double accuracy = 1e-9 * k->gap0;
-  lane_zero(W(bar_qvel), lane, k->model->nv);
+  double accuracy = 1e-9 * k->options.implicit.gap0;
+  lane_zero(W(push_step), lane, k->model->nv);
   for (int sweep = 0; sweep < SEPARATE_SWEEPS; sweep++) {
     double change = 0;
     for (int32_t i = 0; i < g->nslot; i++) {
       int32_t s = g->order[i];
-      if (!(g->slot_on[s] >> lane & 1u) || LANE(SLOT_AT(s, bar_contact), 1, lane) == 0) continue;
+      if (!(g->slot_on[s] >> lane & 1u) || LANE(SLOT_AT(s, push_on), 0, lane) == 0) continue;
       for (int j = 0; j < 2; j++) {
         push_side p = push_side_at(k, slots, s, lane, &k->pairs[g->slot_pair[s]], j);
         change = dmax(change, push_sweep(k, w, lane, &p));
@@ -145,23 +137,24 @@ KERNEL void push_solve(const step_params *k, lane_group *g, int lane) {
     if (change < accuracy * accuracy) break;
   }
   for (int32_t d = 0; d < k->model->nv; d++)
-    LANE(W(rhs), d, lane) = (elem)(dof_unit(k, w, lane, d) * LANE(W(bar_qvel), d, lane));
+    LANE(W(rhs), d, lane) = (elem)(dof_unit(k, w, lane, d) * LANE(W(push_step), d, lane));
 }
 
 /* First round: the gap that each slot must end with, and of the pairs that touch the one that lacks most. */
 FN void find_touching(const step_params *k, lane_group *g, int lane) {
   STAGE_LOCALS
-  for (int32_t i = 0; i < 3 * k->model->nbody; i++) LANE(W(bar_out_xpos), i, lane) = LANE(W(xpos), i, lane);
+  for (int32_t i = 0; i < 3 * k->model->nbody; i++) LANE(W(given_xpos), i, lane) = LANE(W(xpos), i, lane);
   for (int32_t i = 0; i < g->nslot; i++) {
     int32_t s = g->order[i];
     const pair_info *pair = &k->pairs[g->slot_pair[s]];
     if (!(g->slot_on[s] >> lane & 1u)) continue;
     double gap = LANE(SLOT_AT(s, gap), 0, lane);
-    int touch = gap <= TOUCHING * k->gap0;
-    LANE(SLOT_AT(s, bar_contact), 0, lane) = (elem)(touch ? k->gap0 : dmin(gap, k->gap0));
-    double share = (k->gap0 - gap) / (pair->side[0].moves && pair->side[1].moves ? 2 : 1);
-    if (!touch || share <= g->deepest[lane]) continue;
-    g->deepest[lane] = share;
+    int touch = gap <= TOUCHING * k->options.implicit.gap0;
+    LANE(SLOT_AT(s, push_want), 0, lane) =
+        (elem)(touch ? k->options.implicit.gap0 : dmin(gap, k->options.implicit.gap0));
+    double share = (k->options.implicit.gap0 - gap) / (pair->side[0].moves && pair->side[1].moves ? 2 : 1);
+    if (!touch || share <= own(g)->deepest[lane]) continue;
+    own(g)->deepest[lane] = share;
     g->culprit[lane] = g->slot_pair[s];
   }
 }
@@ -173,8 +166,8 @@ FN double push_list(const step_params *k, lane_group *g, int lane) {
   for (int32_t i = 0; i < g->nslot; i++) {
     int32_t s = g->order[i];
     if (!(g->slot_on[s] >> lane & 1u)) continue;
-    double gap = LANE(SLOT_AT(s, gap), 0, lane), want = LANE(SLOT_AT(s, bar_contact), 0, lane);
-    LANE(SLOT_AT(s, bar_contact), 1, lane) = gap < NEARLY * want;
+    double gap = LANE(SLOT_AT(s, gap), 0, lane), want = LANE(SLOT_AT(s, push_want), 0, lane);
+    LANE(SLOT_AT(s, push_on), 0, lane) = gap < NEARLY * want;
     if (gap >= NEARLY * want) continue;
     lacking = dmax(lacking, 1 - gap / want);
     for (int j = 0; j < 2; j++) {
@@ -189,14 +182,15 @@ FN double push_list(const step_params *k, lane_group *g, int lane) {
 FN int separate_round(const step_params *k, lane_group *g, int lane) {
   STAGE_LOCALS
   const abut_model *m = k->model;
-  int round = g->rounds[lane]++;
-  double limit = k->max_separation * (m->nbody > 2 ? m->nbody - 1 : 1); /* of a body: others may push it on */
+  int round = own(g)->rounds[lane]++;
+  double limit = k->options.implicit.max_separation *
+                 (m->nbody > 2 ? m->nbody - 1 : 1); /* of a body: others may push it on */
   if (round == 0) find_touching(k, g, lane);
   if (g->culprit[lane] < 0) return 0;
   for (int32_t i = 0; i < 3 * m->nbody; i++)
-    g->moved[lane] = dmax(g->moved[lane], dabs(LANE(W(xpos), i, lane) - LANE(W(bar_out_xpos), i, lane)));
+    g->moved[lane] = dmax(g->moved[lane], dabs(LANE(W(xpos), i, lane) - LANE(W(given_xpos), i, lane)));
   double lacking = push_list(k, g, lane);
-  int within = g->moved[lane] <= limit && g->deepest[lane] <= k->max_separation;
+  int within = g->moved[lane] <= limit && own(g)->deepest[lane] <= k->options.implicit.max_separation;
   if (lacking > 0 && within && round < SEPARATE_ROUNDS - 1) {
     push_solve(k, g, lane);
     return 1;
@@ -204,8 +198,16 @@ FN int separate_round(const step_params *k, lane_group *g, int lane) {
   if (within && lacking <= WILL_DO) return 0;
   g->status[lane] |= ABUT_ENV_OVERLAP; /* and nothing moves */
   g->moved[lane] = 0;
-  for (int32_t i = 0; i < m->nq; i++) LANE(W(qpos_t), i, lane) = LANE(W(bar_out_qpos), i, lane);
+  for (int32_t i = 0; i < m->nq; i++) LANE(W(qpos_t), i, lane) = LANE(W(given_qpos), i, lane);
   return 0;
+}
+
+/* The pose as it was given: it comes back where shapes cannot be moved apart. */
+FN void separate_open(const step_params *k, lane_group *g, int lane) {
+  STAGE_LOCALS
+  own(g)->rounds[lane] = 0;
+  own(g)->deepest[lane] = 0;
+  for (int32_t i = 0; i < k->model->nq; i++) LANE(W(given_qpos), i, lane) = LANE(W(qpos_t), i, lane);
 }
 
 /* Every pair near the lane's pose takes part, at each round: motion may bring others near. */
@@ -217,7 +219,7 @@ KERNEL void stage_separate_list(const step_params *k, lane_group *g, program_io 
       int32_t s = g->pair_slot[p];
       if (s >= 0 && (g->slot_on[s] >> lane & 1u)) continue;
       s = slot_acquire(g, io, p, 1u << lane, 0);
-      if (s >= 0) LANE(SLOT_AT(s, bar_contact), 0, lane) = (elem)k->gap0;
+      if (s >= 0) LANE(SLOT_AT(s, push_want), 0, lane) = (elem)k->options.implicit.gap0;
     }
   }
   slots_order(k, g);
@@ -230,7 +232,7 @@ KERNEL void stage_separate_push(const step_params *k, lane_group *g, program_io 
   if (!LEADER) return;
   LANE_LOOP(lane, g->live) if (!separate_round(k, g, lane)) ready |= 1u << lane;
   slots_release(k, g, ready);
-  g->separating &= ~ready;
-  g->opening |= ready;
-  g->live = g->separating;
+  SET(separating) &= ~ready;
+  SET(opening) |= ready;
+  g->live = SET(separating);
 }

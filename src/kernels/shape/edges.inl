@@ -1,7 +1,7 @@
 /* edges.inl: where two edges come closest: a small quadratic program over a box, solved by looking at every
  * active set at once, all comparisons soft (Beker et al., section IV-D and supplement III; docs/manifold.md
  * says what differs from print). */
-#include "kernels/items/manifold_view.h"
+#include "kernels/shape/smooth_view.h"
 #include "kernels/lane/special.h"
 #include "kernels/lane/vector.h"
 

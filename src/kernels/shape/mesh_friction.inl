@@ -20,6 +20,7 @@ typedef struct far_mark {
   real old1, old2; /* slip for which it holds (m/s) */
 } far_mark;
 enum { FAR_MARK = FAR_MARK_VALUES };
+WALKED(far_mark, FAR_MARK);
 
 /* World poses of A and B, the same in every lane. */
 typedef struct far_bodies {
@@ -156,6 +157,7 @@ typedef struct far_rub {
   mat3 across; /* [arm_A] M [arm_B]^T */
 } far_rub;
 enum { FAR_RUB = 68 };
+WALKED(far_rub, FAR_RUB);
 
 FN mat3 far_hat_t(mat3 m, vec3 a) {
   return mat(cross(a, m.r0), cross(a, m.r1), cross(a, m.r2));
@@ -212,6 +214,7 @@ typedef struct far_back {
   vec3 f[2], t[2];
 } far_back;
 enum { FAR_BACK = 13 };
+WALKED(far_back, FAR_BACK);
 
 /* Of one mark: point and normal in A's axes at the start, weight. */
 typedef struct far_mark_bar {

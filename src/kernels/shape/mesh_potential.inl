@@ -28,6 +28,7 @@ typedef struct far_terms {
   block6 h;
 } far_terms;
 enum { FAR_ROW = FAR_ROW_VALUES };
+WALKED(far_terms, FAR_ROW);
 
 typedef struct far_pair {
   tree_view tree[2];
@@ -569,20 +570,4 @@ KERNEL far_sum far_evaluate(const far_pair *p, far_list *list) { return far_eval
 KERNEL far_sum far_value(const far_pair *p, far_list *list) { return far_evaluate_as(p, list, 0, 0); }
 KERNEL far_sum far_try(const far_pair *p, far_list *list, const far_motion *motion) {
   return far_evaluate_as(p, list, 0, motion);
-}
-
-/* One query: both bodies in the world's frame. */
-KERNEL void query_longrange(longrange_block *q) {
-  far_pair p = {
-      {q->tree[0], q->tree[1]}, mat_identity(), vec_zero(), K(q->epsilon), K(q->length), 1, q->weighted};
-  far_list list = {q->entry, (elem *)q->rows, 0, 0, q->capacity, 0};
-  q->fits = far_traverse(&p, &list, K(q->margin));
-  q->visits = list.num;
-  if (!q->fits) return;
-  far_sum sum = q->order == 0 ? far_value(&p, &list) : far_evaluate(&p, &list);
-  q->gap = (double)sum.gap;
-  q->exact = sum.exact;
-  q->centred = sum.centred;
-  q->touching = sum.touching;
-  for (int k = 0; k < (q->order == 0 ? 1 : FAR_ROW); k++) q->row[k] = (double)list.rows[k];
 }

@@ -97,6 +97,11 @@ FN real barrier_value(const barrier *br, real x) {
   return q2 * q2 * i;
 }
 
+/* How far beyond a shape its barrier acts (m); farther than anything where it acts at any distance. */
+FN double barrier_range(int kind, double reach, double length) {
+  return kind == BARRIER_LOCAL ? reach / (1 - reach) * length : 1e30;
+}
+
 /* |n|: 1 where it is eliminated (inverse) and for half-spaces, whose sigma is 0. */
 FN real plane_length(const barrier *br, real sigma) {
   if (br->kind == BARRIER_LOCAL) return splat(1) - sigma;

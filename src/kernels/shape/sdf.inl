@@ -5,7 +5,7 @@
  * distance from both sides, then at those primitives that may matter to some lane; a lane for which one may
  * not gives it no weight, so that lanes do not depend on each other. What is left out weighs less than
  * rounding. */
-#include "kernels/items/manifold_view.h"
+#include "kernels/shape/smooth_view.h"
 #include "kernels/lane/special.h"
 #include "kernels/lane/team.h"
 #include "kernels/lane/vector.h"

@@ -3,18 +3,28 @@
  * takes to evaluate it. Planes go on from list to list within a step; a step begins without any, so that it
  * depends on its state alone. A team's leader does it all. */
 
-#ifdef ABUT_NO_LONGRANGE /* tools/work: the scenes it counts have no such pairs */
-KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
-  (void)k, (void)g, (void)io;
+enum { longrange_dealt = 0 }; /* a team's leader does it all */
+
+/* As hulls: they are listed by the reach of the barrier, which is without end. */
+FN mask longrange_meets(const pair_info *pair, const real *a, const real *b) {
+  return hull_meets(pair, a, b);
 }
-KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *io) {
-  (void)k, (void)g, (void)io;
+
+/* Meshes that meet at the start of a rollout are found when their lists are made, not by their hulls. */
+FN void longrange_gap(const step_params *k, lane_group *g, int s, mask on) {
+  STAGE_LOCALS
+  vec3 up = vec(zero(), zero(), splat(1)),
+       apart = vec(zero(), zero(), splat(K(1e6) * K(k->options.implicit.length)));
+  if (k->pairs[g->slot_pair[s]].mesh)
+    contact_put_gap(k, slots, s, on, up, apart, vec_zero());
+  else
+    hull_gap(k, g, s, on);
 }
-KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) { (void)k, (void)g, (void)io; }
-KERNEL void stage_reverse_far(const step_params *k, lane_group *g, program_io *io) {
-  (void)k, (void)g, (void)io;
+/* begin looks at every pair, new or not. */
+FN uint32_t longrange_start(const step_params *k, lane_group *g, int s, mask fresh) {
+  (void)k, (void)g, (void)s, (void)fresh;
+  return 0;
 }
-#else
 
 /* Pose of B in A's frame, of one lane. */
 typedef struct far_pose {
@@ -46,21 +56,23 @@ FN far_pair far_pair_at(const step_params *k, const pair_info *pair, far_pose po
   for (int j = 0; j < 2; j++) p.tree[j] = pair->side[j].tree;
   p.r = mat_splat(pose.r);
   p.x = vec_splat(pose.x);
-  p.epsilon = K(k->epsilon);
-  p.length = K(k->length);
-  p.weighted = k->weighted;
-  p.share = K(k->weighted ? pair->side[0].area * pair->side[1].area : 1);
+  p.epsilon = K(k->options.implicit.epsilon);
+  p.length = K(k->options.implicit.length);
+  p.weighted = k->options.implicit.form == ABUT_FORM_WEIGHTED;
+  p.share = K(p.weighted ? pair->side[0].area * pair->side[1].area : 1);
   return p;
 }
 
+FN far_group *far_of(const lane_group *g) { return &own(g)->far; }
 FN far_list_state *far_state_of(const lane_group *g, int pair_id, int lane, int store) {
-  return &g->far[2 * ((int64_t)pair_id * ABUT_LANES + lane) + store];
+  return &far_of(g)->state[2 * ((int64_t)pair_id * ABUT_LANES + lane) + store];
 }
 FN far_list far_list_of(const lane_group *g, int lane, int store, const far_list_state *s) {
-  int64_t base = (2 * (int64_t)lane + store) * g->far_capacity;
-  far_list list = {g->far_pairs + base + s->first,
-                   (elem *)g->far_rows,
-                   (elem *)g->far_plane + (base + s->plane) * FAR_PLANE,
+  const far_group *f = far_of(g);
+  int64_t base = (2 * (int64_t)lane + store) * f->capacity;
+  far_list list = {f->pairs + base + s->first,
+                   (elem *)f->rows,
+                   (elem *)f->plane + (base + s->plane) * FAR_PLANE,
                    s->num,
                    s->num,
                    s->leaves};
@@ -84,15 +96,17 @@ FN void far_inherit(const far_pair *p, const far_list *from, const far_list *to,
   }
 }
 
+/* The term's pairs. */
+#define FAR_PAIRS(i) for (int32_t i = k->kind_pair[TERM_longrange]; i < k->kind_pair[TERM_longrange + 1]; i++)
+
 /* Lists of all pairs of a lane for the poses xpos, xmat in one of its stores, one behind the other. inherit:
  * their planes begin as those of the iterate's lists, in the other store; else the lists there are forgotten.
- */
-OUTLINE void far_make(const step_params *k, lane_group *g, program_io *io, int lane, const real *xpos,
-                      const real *xmat, int store, int inherit) {
+ * Returns whether there was room. */
+OUTLINE int far_make(const step_params *k, lane_group *g, program_io *io, int lane, const real *xpos,
+                     const real *xmat, int store, int inherit) {
   int32_t first = 0, plane = 0;
-  for (int32_t i = 0; i < k->model->npair; i++) {
+  FAR_PAIRS(i) {
     const pair_info *pair = &k->pairs[i];
-    if (!pair->far) continue;
     far_pose pose = far_pose_of(pair, xpos, xmat, lane);
     far_list_state *s = far_state_of(g, i, lane, store), *before = far_state_of(g, i, lane, !store);
     for (int c = 0; c < 9; c++) s->r[c] = pose.r[c];
@@ -103,26 +117,26 @@ OUTLINE void far_make(const step_params *k, lane_group *g, program_io *io, int l
     if (!inherit) *before = (far_list_state){{NAN}, {0}, 0, 0, 0, 0};
     far_pair p = far_pair_at(k, pair, pose);
     far_list list = far_list_of(g, lane, store, s), had = far_list_of(g, lane, !store, before);
-    list.capacity = g->far_capacity - first;
+    list.capacity = far_of(g)->capacity - first;
     if (!far_traverse(&p, &list, K(0))) {
-      counter_raise(&io->need_far, 4 * (int64_t)g->far_capacity);
+      counter_raise(&io->need_room, 4 * (int64_t)far_of(g)->capacity);
       counter_raise(&io->need, 1);
-      return;
+      return 0;
     }
-    far_inherit(&p, &had, &list, (int32_t *)g->far_rows); /* no sums are needed meanwhile */
+    far_inherit(&p, &had, &list, (int32_t *)far_of(g)->rows); /* no sums are needed meanwhile */
     s->num = list.num;
     s->leaves = list.leaves;
     first += list.num;
     plane += list.leaves;
   }
+  return 1;
 }
 
 /* Whether the lists of a store are those of a lane's iterate, bit for bit. */
 FN int far_is_of_iterate(const step_params *k, const lane_group *g, int lane, int store) {
   STAGE_LOCALS
   int same = 1;
-  for (int32_t i = 0; i < k->model->npair && same; i++) {
-    if (!k->pairs[i].far) continue;
+  FAR_PAIRS(i) {
     const far_list_state *s = far_state_of(g, i, lane, store);
     far_pose now = far_pose_of(&k->pairs[i], W(xpos), W(xmat), lane);
     for (int c = 0; c < 9; c++) same &= s->r[c] == now.r[c];
@@ -132,12 +146,26 @@ FN int far_is_of_iterate(const step_params *k, const lane_group *g, int lane, in
 }
 
 /* After this the lists of store far_now are those of the iterate: after an accepted trial it has them. */
-FN void far_follow(const step_params *k, lane_group *g, program_io *io, int lane) {
+FN int far_follow(const step_params *k, lane_group *g, program_io *io, int lane) {
   STAGE_LOCALS
-  int now = g->far_now[lane];
-  if (far_is_of_iterate(k, g, lane, now)) return;
-  if (!far_is_of_iterate(k, g, lane, !now)) far_make(k, g, io, lane, W(xpos), W(xmat), !now, 1);
-  g->far_now[lane] = !now;
+  int now = far_of(g)->now[lane];
+  if (far_is_of_iterate(k, g, lane, now)) return 1;
+  far_of(g)->now[lane] = !now;
+  return far_is_of_iterate(k, g, lane, !now) || far_make(k, g, io, lane, W(xpos), W(xmat), !now, 1);
+}
+
+/* Lists of the lanes that begin a step, evaluate or try; whether there was room. */
+FN int longrange_prepare(const step_params *k, lane_group *g, program_io *io, int when) {
+  STAGE_LOCALS
+  int fits = 1;
+  LANE_LOOP(lane, g->live) {
+    if (when == TERM_BEGIN) far_of(g)->now[lane] = 0;
+    fits &= when == TERM_BEGIN ? far_make(k, g, io, lane, W(xpos), W(xmat), 0, 0)
+            : when == TERM_EVALUATE
+                ? far_follow(k, g, io, lane)
+                : far_make(k, g, io, lane, W(xpos_try), W(xmat_try), !far_of(g)->now[lane], 1);
+  }
+  return fits;
 }
 
 FN elem lane_of(real x, int lane) { return ((elem *)&x)[lane]; }
@@ -157,13 +185,14 @@ FN far_bodies far_bodies_of(const pair_info *pair, const real *xpos, const real 
 }
 
 FN far_mark_state *far_marked_of(const lane_group *g, int pair_id, int lane) {
-  return &g->far_marked[(int64_t)pair_id * ABUT_LANES + lane];
+  return &far_of(g)->marked[(int64_t)pair_id * ABUT_LANES + lane];
 }
 FN far_marks far_marks_of(const step_params *k, const lane_group *g, int pair_id, int lane) {
   const far_mark_state *s = far_marked_of(g, pair_id, lane);
-  int64_t first = (int64_t)lane * g->far_capacity + s->first;
-  far_marks m = {g->far_mark_pairs + first, (elem *)g->far_marks + first * FAR_MARK, s->num, K(1 / k->dt),
-                 K(2 * k->slip)};
+  const far_group *f = far_of(g);
+  int64_t first = (int64_t)lane * f->capacity + s->first;
+  far_marks m = {f->mark_pairs + first, (elem *)f->marks + first * FAR_MARK, s->num,
+                 K(1 / k->options.timestep), K(2 * k->options.implicit.slip_velocity)};
   return m;
 }
 
@@ -175,7 +204,8 @@ CALL void far_mark_pair(const step_params *k, lane_group *g, int id, int lane) {
   far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos), W(xmat), lane));
   far_list list = far_list_of(g, lane, 0, far_state_of(g, id, lane, 0));
   far_marks m = far_marks_of(k, g, id, lane);
-  elem scale_ = lane_of(pair_friction(k, w, pair), lane) * LANE(W(stiffness), 0, lane) * K(k->dt);
+  elem scale_ =
+      lane_of(pair_friction(k, w, pair), lane) * LANE(W(stiffness), 0, lane) * K(k->options.timestep);
   mat3 turn = lane_mat3(&AT(W(xmat), 9 * pair->side[0].body), lane);
   far_marked_of(g, id, lane)->num = far_mark_all(&p, &list, (far_entry *)m.entry, &m, scale_, &turn);
 }
@@ -201,22 +231,12 @@ CALL void far_begin_pair(const step_params *k, lane_group *g, int slot, int lane
     far_mark_pair(k, g, id, lane);
 }
 
-/* Lanes that begin a step: lists at its start, friction's marks, and lanes whose meshes meet there (slot_new,
- * as contact_start). */
-KERNEL void stage_far_begin(const step_params *k, lane_group *g, program_io *io) {
-  STAGE_LOCALS
-  if (!k->far || !LEADER) return;
-  LANE_LOOP(lane, g->live) {
-    g->far_now[lane] = 0;
-    far_make(k, g, io, lane, W(xpos), W(xmat), 0, 0);
-  }
-  for (int i = 0; i < g->nslot && !io->need_far; i++) {
-    int s = g->order[i], id = g->slot_pair[s];
-    if (!k->pairs[id].far) continue;
-    IN_MEMORY(&g); /* the call needs all registers of a GPU's thread */
-    IN_MEMORY(&i);
-    LANE_LOOP(lane, g->slot_on[s] & g->live) far_begin_pair(k, g, s, lane, io->exact);
-  }
+/* Friction's marks of lanes that begin a step, and lanes whose meshes meet there (slot_new). */
+FN void longrange_begin(const step_params *k, lane_group *g, int s, mask on, int exact) {
+  uint32_t lanes = bits_from_mask(on);
+  IN_MEMORY(&g); /* the call needs all registers of a GPU's thread */
+  IN_MEMORY(&s);
+  LANE_LOOP(lane, lanes) far_begin_pair(k, g, s, lane, exact);
 }
 
 /* Eigenvalues of a symmetric 6x6 matrix to their absolute values, by Jacobi rotations. */
@@ -320,7 +340,7 @@ CALL void far_put(const step_params *k, real *w, real *slots, int s, int pair_id
   mat3 curl_w = mat_scale(splat(K(0.5)), hat(tau)), curl_v = mat_scale(splat(K(0.5)), hat(f));
   mask bent = mask_and(on, gt(convex, zero()));
   if (any(bent)) {
-    block6 c = far_convex(h, splat(K(pair->side[0].reach + 1e-3 * k->length)));
+    block6 c = far_convex(h, splat(K(pair->side[0].reach + 1e-3 * k->options.implicit.length)));
     for (int i = 0; i < 21; i++) ((real *)&h)[i] = sel(bent, ((real *)&c)[i], ((real *)&h)[i]);
     curl_w = mat_sel(bent, mat_zero(), curl_w);
   }
@@ -350,10 +370,6 @@ CALL void far_put(const step_params *k, real *w, real *slots, int s, int pair_id
   AT(SLOT_AT(s, noise), 1) = AT(SLOT_AT(s, residual), 0) = zero();
   AT(SLOT_AT(s, value), 0) = AT(SLOT_AT(s, energy), 0) = sel(on, mu * row[0], zero());
   AT(SLOT_AT(s, gap), 0) = sel(on, gap, splat(ELEM_HUGE));
-  AT(SLOT_AT(s, limit), 0) = sel(on, splat(ELEM_HUGE), AT(SLOT_AT(s, limit), 0));
-  AT(SLOT_AT(s, fall), 0) = sel(on, zero(), AT(SLOT_AT(s, fall), 0));
-  AT(SLOT_AT(s, plane_t), 6) =
-      sel(on, zero(), AT(SLOT_AT(s, plane_t), 6)); /* of points, as convex shapes have it */
 }
 
 FN void add_sel(real *p, mask on, const void *values, int n) {
@@ -381,7 +397,9 @@ FN void far_put_rub(const step_params *k, real *w, real *slots, int s, int pair_
               norm(sub(get_vec(&AT(W(xpos), 3 * a)), get_vec(&AT(W(xpos), 3 * b))));
   real *noise = SLOT_AT(s, noise);
   AT(noise, 0) = sel(on, size * max_abs(get_vec(SLOT_AT(s, force))), AT(noise, 0));
-  AT(noise, 1) = sel(on, size * friction_rub(k, K(2 * k->slip), t->weight, t->value, size), AT(noise, 1));
+  AT(noise, 1) =
+      sel(on, size * friction_rub(k, K(2 * k->options.implicit.slip_velocity), t->weight, t->value, size),
+          AT(noise, 1));
 }
 
 /* Friction of a slot's pair at the iterate. */
@@ -403,36 +421,32 @@ FN void far_evaluate_rub(const step_params *k, lane_group *g, int s, int exact) 
   if (rubs) far_put_rub(k, w, slots, s, id, mask_from_bits(rubs), &t);
 }
 
-/* Value and derivatives of every long-range pair at the iterate. */
-KERNEL void stage_evaluate_far(const step_params *k, lane_group *g, program_io *io) {
+/* Value and derivatives of a pair at the iterate. */
+FN void longrange_evaluate(const step_params *k, lane_group *g, int s, mask on, int all_on, int exact) {
   STAGE_LOCALS
-  if (!k->far) return;
-  if (LEADER) {
-    LANE_LOOP(lane, g->live) far_follow(k, g, io, lane);
-    for (int i = 0; i < g->nslot && !io->need_far; i++) {
-      int s = g->order[i], id = g->slot_pair[s];
-      uint32_t on = g->slot_on[s] & g->live;
-      real row[FAR_ROW], gap = splat(ELEM_HUGE);
-      if (!k->pairs[id].far || !on) continue;
-      for (int c = 0; c < FAR_ROW; c++) row[c] = zero();
-      LANE_LOOP(lane, on) {
-        far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
-        int now = g->far_now[lane];
-        far_list list = far_list_of(g, lane, now, far_state_of(g, id, lane, now));
-        far_sum sum = far_evaluate(&p, &list);
-        for (int c = 0; c < FAR_ROW; c++) lane_put(&row[c], lane, list.rows[c]);
-        if (sum.touching) lane_put(&row[0], lane, (elem)INFINITY);
-        lane_put(&gap, lane, sum.gap);
-      }
-      far_put(k, w, slots, s, id, mask_from_bits(on), row, gap, io->exact);
-      far_evaluate_rub(k, g, s, io->exact);
-    }
+  int id = g->slot_pair[s];
+  uint32_t lanes = bits_from_mask(on);
+  real row[FAR_ROW], gap = splat(ELEM_HUGE);
+  (void)all_on;
+  for (int c = 0; c < FAR_ROW; c++) row[c] = zero();
+  LANE_LOOP(lane, lanes) {
+    far_pair p = far_pair_at(k, &k->pairs[id], far_pose_of(&k->pairs[id], W(xpos), W(xmat), lane));
+    int now = far_of(g)->now[lane];
+    far_list list = far_list_of(g, lane, now, far_state_of(g, id, lane, now));
+    far_sum sum = far_evaluate(&p, &list);
+    for (int c = 0; c < FAR_ROW; c++) lane_put(&row[c], lane, list.rows[c]);
+    if (sum.touching) lane_put(&row[0], lane, (elem)INFINITY);
+    lane_put(&gap, lane, sum.gap);
   }
-  TEAM_SYNC();
-  for (int i = 0; i < g->nslot; i++) {
-    int s = g->order[i];
-    if (k->pairs[g->slot_pair[s]].far && (g->slot_on[s] & g->live)) pair_gather(k, g, s);
-  }
+  far_put(k, w, slots, s, id, on, row, gap, exact);
+  far_evaluate_rub(k, g, s, exact);
+}
+
+/* A pair has no unknowns of its own, and its step is checked by its trial. */
+FN void longrange_direction(const step_params *k, lane_group *g, int s, mask on) {
+  STAGE_LOCALS
+  AT(SLOT_AT(s, limit), 0) = sel(on, splat(ELEM_HUGE), AT(SLOT_AT(s, limit), 0));
+  AT(SLOT_AT(s, fall), 0) = sel(on, zero(), AT(SLOT_AT(s, fall), 0));
 }
 
 /* How the bodies of a pair move to the trial, in one lane. */
@@ -470,7 +484,7 @@ CALL far_motion far_motion_of(const step_params *k, real *w, const pair_info *pa
 /* Value and certificate of a pair at one lane's trial. Returns whether the trial may be accepted. */
 CALL int far_try_pair(const step_params *k, const lane_group *g, int s, int lane) {
   STAGE_LOCALS
-  int id = g->slot_pair[s], ahead = !g->far_now[lane];
+  int id = g->slot_pair[s], ahead = !far_of(g)->now[lane];
   const pair_info *pair = &k->pairs[id];
   far_motion m = far_motion_of(k, w, pair, lane);
   far_pair p = far_pair_at(k, pair, far_pose_of(pair, W(xpos_try), W(xmat_try), lane));
@@ -487,23 +501,21 @@ CALL int far_try_pair(const step_params *k, const lane_group *g, int s, int lane
   return 1;
 }
 
-/* Every long-range pair at the trial. */
-KERNEL void stage_try_far(const step_params *k, lane_group *g, program_io *io) {
+/* A trial that one pair refuses is of no interest to the others. */
+FN uint32_t longrange_try(const step_params *k, lane_group *g, int s, mask on, uint32_t failed) {
   STAGE_LOCALS
-  if (!k->far || !LEADER) return;
-  LANE_LOOP(lane, g->live) far_make(k, g, io, lane, W(xpos_try), W(xmat_try), !g->far_now[lane], 1);
-  uint32_t failed = 0; /* a trial that one pair refuses is of no interest to the others */
-  for (int i = 0; i < g->nslot && !io->need_far; i++) {
-    int s = g->order[i];
-    uint32_t on = g->slot_on[s] & g->live;
-    if (!k->pairs[g->slot_pair[s]].far || !on) continue;
-    AT(SLOT_AT(s, value_try), 0) = zero();
-    AT(SLOT_AT(s, clear_try), 0) = splat(ELEM_HUGE);
-    IN_MEMORY(&g); /* the call needs all registers of a GPU's thread */
-    IN_MEMORY(&i);
-    IN_MEMORY(&failed);
-    LANE_LOOP(lane, on & ~failed) failed |= (uint32_t)!far_try_pair(k, g, s, lane) << lane;
-  }
+  uint32_t open = bits_from_mask(on) & ~failed;
+  AT(SLOT_AT(s, value_try), 0) = zero();
+  AT(SLOT_AT(s, clear_try), 0) = splat(ELEM_HUGE);
+  IN_MEMORY(&g); /* the call needs all registers of a GPU's thread */
+  IN_MEMORY(&failed);
+  LANE_LOOP(lane, open) failed |= (uint32_t)!far_try_pair(k, g, s, lane) << lane;
+  return failed;
+}
+
+/* The lists of the trial are those of the iterate from here on: longrange_prepare. */
+FN void longrange_accept(const step_params *k, lane_group *g, int s, mask yes) {
+  (void)k, (void)g, (void)s, (void)yes;
 }
 
 /* ------------------------------------------------------------------------------- reverse pass */
@@ -518,8 +530,8 @@ FN void far_friction_back(const step_params *k, real *w, const pair_info *pair, 
 
 /* Cotangents of what friction of a long-range pair takes from the step's start: through the marks to the
  * poses there, and to the coefficients. The lists of the start, whose planes left the marks, are not needed
- * any more. That of the stiffness is in contact_vjp, with the pair's other forces. */
-CALL void far_vjp(const step_params *k, lane_group *g, int s) {
+ * any more. */
+CALL void far_friction_vjp(const step_params *k, lane_group *g, int s) {
   STAGE_LOCALS
   int id = g->slot_pair[s];
   const pair_info *pair = &k->pairs[id];
@@ -535,7 +547,7 @@ CALL void far_vjp(const step_params *k, lane_group *g, int s) {
       l[j].w = lane_vec3(step, lane);
       l[j].v = lane_vec3(&AT(step, 3), lane);
     }
-    l[0].v = add(l[0].v, lane_vec3(SLOT_AT(s, bar_contact), lane)); /* contact_vjp */
+    l[0].v = add(l[0].v, lane_vec3(SLOT_AT(s, bar_contact), lane)); /* lambda_twists */
     elem sum[FAR_BACK];
     far_rub_back(&m, &at, l, &p, &turn, sum);
     far_friction_back(k, w, pair, lane, sum[0]);
@@ -550,13 +562,10 @@ CALL void far_vjp(const step_params *k, lane_group *g, int s) {
   }
 }
 
-/* After the pairs of convex shapes: friction between meshes, in the order of slots. */
-KERNEL void stage_reverse_far(const step_params *k, lane_group *g, program_io *io) {
-  (void)io;
-  if (!k->far || !LEADER) return;
-  for (int i = 0; i < g->nslot; i++) {
-    int s = g->order[i];
-    if (k->pairs[g->slot_pair[s]].far) far_vjp(k, g, s);
-  }
+FN void longrange_vjp(const step_params *k, lane_group *g, int s, mask on) {
+  STAGE_LOCALS
+  twist6 l[2];
+  lambda_twists(k, w, slots, s, &k->pairs[g->slot_pair[s]], l);
+  stiffness_vjp(k, w, slots, s, on, 2, l);
+  far_friction_vjp(k, g, s);
 }
-#endif

@@ -45,13 +45,13 @@ FN curve curve_stretch(curve c, elem s) {
 /* All passive terms of a slide, a hinge or one axis of a free joint's translation, at coordinate q. */
 FN curve joint_passive(const step_params *k, int j, real q, real q_t, real q_hat, elem spring) {
   const abut_model *m = k->model;
-  elem dt = K(k->dt), i2 = K(1 / (k->dt * k->dt));
+  elem dt = K(k->options.timestep), i2 = K(1 / (k->options.timestep * k->options.timestep));
   curve c = curve_quadratic(splat(K(m->jnt_armature[j]) * i2), q - q_hat);
   if (m->jnt_damping[j] > 0) c = curve_add(c, curve_quadratic(splat(K(m->jnt_damping[j]) / dt), q - q_t));
   if (m->jnt_stiffness[j] > 0) c = curve_add(c, curve_quadratic(splat(K(m->jnt_stiffness[j])), q - spring));
   if (m->jnt_frictionloss[j] > 0) {
-    curve f =
-        curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), (q - q_t) * (K(1) / dt), splat(K(k->slip)));
+    curve f = curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), (q - q_t) * (K(1) / dt),
+                             splat(K(k->options.implicit.slip_velocity)));
     c = curve_add(c, curve_stretch(f, K(1) / dt));
   }
   return c;
@@ -75,7 +75,7 @@ typedef struct actuator_line {
 } actuator_line; /* f at q; df/dq; 1 where ctrl is in range */
 FN actuator_line actuator_at(const step_params *k, const real *w, int a, real q, real q_t) {
   const abut_model *m = k->model;
-  elem gear = K(m->actuator_gear[a]), idt = K(1 / k->dt);
+  elem gear = K(m->actuator_gear[a]), idt = K(1 / k->options.timestep);
   real u = AT(W(ctrl), a), in = splat(1), b1 = AT(W(bias), 3 * a + 1), b2 = AT(W(bias), 3 * a + 2);
   if (m->actuator_ctrllimited[a]) {
     real lo = splat(K(m->actuator_ctrlrange[2 * a])), hi = splat(K(m->actuator_ctrlrange[2 * a + 1]));
@@ -151,7 +151,7 @@ FN vec3 ball_turn(quat q, quat reference) { return quat_log(quat_mul(q, quat_con
 /* All terms of a ball, or of a free joint's rotation. */
 FN ball_terms ball_joint(const step_params *k, int j, quat q, quat q_t, quat q_hat, quat spring) {
   const abut_model *m = k->model;
-  elem dt = K(k->dt), i2 = K(1 / (k->dt * k->dt));
+  elem dt = K(k->options.timestep), i2 = K(1 / (k->options.timestep * k->options.timestep));
   ball_terms sum = {zero(), vec_zero(), mat_zero()};
   if (m->jnt_armature[j] > 0) {
     vec3 phi = ball_turn(q, q_hat);
@@ -162,7 +162,8 @@ FN ball_terms ball_joint(const step_params *k, int j, quat q, quat q_t, quat q_h
     vec3 phi = ball_turn(q, q_t);
     real theta = norm(phi);
     curve c = curve_quadratic(splat(K(m->jnt_damping[j]) / dt), theta);
-    curve f = curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), theta * (K(1) / dt), splat(K(k->slip)));
+    curve f = curve_friction(splat(K(m->jnt_frictionloss[j]) * dt), theta * (K(1) / dt),
+                             splat(K(k->options.implicit.slip_velocity)));
     sum = ball_add(sum, ball_radial(phi, theta, curve_add(c, curve_stretch(f, K(1) / dt))));
   }
   if (m->jnt_stiffness[j] > 0) {

@@ -12,7 +12,8 @@ FN void add_twist(real *p, twist6 t) {
 FN double dof_stiffness(const step_params *k, int d) {
   const abut_model *m = k->model;
   int j = m->dof_jnt[d], linear = m->jnt_type[j] == ABUT_JOINT_FREE && d - m->jnt_dofadr[j] < 3;
-  return (linear ? m->body_mass[m->dof_body[d]] : m->jnt_inertia[j]) / (k->dt * k->dt);
+  return (linear ? m->body_mass[m->dof_body[d]] : m->jnt_inertia[j]) /
+         (k->options.timestep * k->options.timestep);
 }
 
 /* Adds one slot's forces and blocks to those of its bodies that this thread owns. */

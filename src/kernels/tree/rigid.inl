@@ -5,13 +5,6 @@
  * and finish convert.) Bodies act through F = sum dE/dx and Phi = sum dE/dx (x - origin)^T and a 6x6 block
  * about their origin; everything generalised follows from these and the twists. */
 
-#define W(name) (w + (intptr_t)k->at.name * LANE_STRIDE)
-#define SLOT_AT(s, name) (slots + ((intptr_t)(s)*k->slot_at.size + k->slot_at.name) * LANE_STRIDE)
-/* What W and SLOT_AT need in a stage, and the lanes it works for. */
-#define STAGE_LOCALS                                                                                         \
-  __attribute__((unused)) real *w = (real *)g->work, *slots = (real *)g->slots;                              \
-  __attribute__((unused)) mask live = mask_from_bits(g->live);
-
 typedef struct twist6 {
   vec3 w, v;
 } twist6;
@@ -128,7 +121,7 @@ KERNEL void integrate(const step_params *k, const real *qpos, const real *d, rea
 /* v with qpos (+) dt v = next, MuJoCo's convention. */
 KERNEL void difference(const step_params *k, const real *qpos, const real *next, real *v) {
   const abut_model *m = k->model;
-  real inv = splat(K(1) / K(k->dt));
+  real inv = splat(K(1) / K(k->options.timestep));
   for (int j = 0; j < m->njnt; j++) {
     const real *a = &AT(qpos, m->jnt_qposadr[j]), *b = &AT(next, m->jnt_qposadr[j]);
     real *o = &AT(v, m->jnt_dofadr[j]);
@@ -175,7 +168,7 @@ FN real inertia_value(const step_params *k, const real *w, int b, mat3 r, vec3 x
               q.m * dot(dx, dx);
   vec3 moved = sub(x, get_vec(&AT(W(xpos_t), 3 * b)));
   vec3 turned = mat_vec(mat_sub(r, get_mat(&AT(W(xmat_t), 9 * b))), q.mc);
-  return K(0.5 / (k->dt * k->dt)) * quad - q.m * dot(g, moved) - dot(g, turned);
+  return K(0.5 / (k->options.timestep * k->options.timestep)) * quad - q.m * dot(g, moved) - dot(g, turned);
 }
 
 /* Adds the same term's F, Phi and 6x6 block at the iterate. */
@@ -184,7 +177,7 @@ FN void inertia_accumulate(const step_params *k, real *w, int b) {
   mat3 r = get_mat(&AT(W(xmat), 9 * b)), dr = mat_sub(r, get_mat(&AT(W(xmat_hat), 9 * b)));
   vec3 dx = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos_hat), 3 * b))), g = get_vec(W(gravity));
   vec3 c = mat_vec(r, q.mc); /* m (com - origin), world */
-  real i2 = splat(K(1 / (k->dt * k->dt)));
+  real i2 = splat(K(1 / (k->options.timestep * k->options.timestep)));
   vec3 f = sub(scale(i2, axpy(q.m, dx, mat_vec(dr, q.mc))), scale(q.m, g));
   mat3 phi = mat_scale(i2, mat_matt(mat_add(mat_mat(dr, q.s), outer(dx, q.mc)), r));
   phi = mat_sub(phi, outer(g, c));
@@ -208,6 +201,7 @@ typedef struct block6 {
   mat3 wv;
   sym3 vv;
 } block6;
+WALKED(block6, 21);
 FN block6 get_block(const real *p) {
   block6 k = {get_sym(p), get_mat(&AT(p, 6)), get_sym(&AT(p, 15))};
   return k;

@@ -1,0 +1,195 @@
+/* layout.c: turns a model and options into what every stage is told: dof paths, bounding boxes, and through
+ * the method the pairs of shapes and where each field lies; and where the arrays of lane groups lie. */
+#include "host/batch/layout.h"
+#include "host/base/status.h"
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The last dof that moves a body, -1. */
+static int32_t last_dof(const abut_model *m, int32_t b) {
+  while (b > 0 && m->body_dofnum[b] == 0) b = m->body_parent[b];
+  return b > 0 ? m->body_dofadr[b] + m->body_dofnum[b] - 1 : -1;
+}
+static int32_t path_length(const abut_model *m, int32_t b) {
+  int32_t count = 0;
+  for (int32_t d = last_dof(m, b); d >= 0; d = m->dof_parent[d]) count++;
+  return count;
+}
+static int64_t paths_length(const abut_model *m) {
+  int64_t n = 0;
+  for (int32_t b = 0; b < m->nbody; b++) n += path_length(m, b);
+  return n;
+}
+static void fill_paths(const abut_model *m, int32_t *adr, int32_t *path) {
+  int32_t n = 0;
+  for (int32_t b = 0; b < m->nbody; b++) {
+    adr[b] = n;
+    n += path_length(m, b);
+    int32_t at = n;
+    for (int32_t d = last_dof(m, b); d >= 0; d = m->dof_parent[d]) path[--at] = d;
+  }
+  adr[m->nbody] = n;
+}
+
+static void fill_bounds(const abut_model *m, double *box, double *radius) {
+  for (int32_t g = 0; g < m->ngeom; g++) {
+    double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
+    int32_t b = m->geom_body[g];
+    if (m->geom_type[g] == ABUT_GEOM_PLANE) continue;
+    for (int32_t i = 0; i < m->geom_pointnum[g]; i++) {
+      const double *p = m->point + 3 * (m->geom_pointadr[g] + i);
+      for (int c = 0; c < 3; c++) {
+        lo[c] = fmin(lo[c], p[c] - m->geom_radius[g]);
+        hi[c] = fmax(hi[c], p[c] + m->geom_radius[g]);
+      }
+      double length = sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]);
+      radius[b] =
+          fmax(radius[b], length); /* a point's own radius does not turn: spheres about the origin stay */
+    }
+    for (int c = 0; c < 3; c++) {
+      box[6 * g + c] = (lo[c] + hi[c]) / 2;
+      box[6 * g + 3 + c] = (hi[c] - lo[c]) / 2;
+    }
+  }
+}
+
+static int64_t most_points(const abut_model *m) {
+  int64_t most = 1;
+  for (int32_t i = 0; i < m->npair; i++) {
+    int64_t n = (int64_t)m->geom_pointnum[m->pair_geom1[i]] + m->geom_pointnum[m->pair_geom2[i]];
+    if (n > most) most = n;
+  }
+  return most;
+}
+
+/* Returns how many numbers the fields are; beyond int32 the layout means nothing. */
+static int64_t layout(const int64_t *counts, int32_t num, field_layout *out) {
+  int64_t size = 0;
+  for (int32_t i = 0; i < num; i++) {
+    out->at[i] = (int32_t)size;
+    size += counts[i];
+  }
+  out->size = (int32_t)size;
+  return size;
+}
+
+abut_status layout_work(step_params *p, const int64_t *counts, int32_t num) {
+  const abut_model *m = p->model;
+  int64_t work = layout(counts, num, &p->work);
+  if (work <= INT32_MAX) return ABUT_OK;
+  return abut_fail(ABUT_ERROR_MEMORY,
+                   "%d degrees of freedom and %d bodies need %.1f GiB for each environment that steps: %lld "
+                   "numbers, %d at most",
+                   m->nv, m->nbody, (double)work * (p->options.dtype == ABUT_F32 ? 4 : 8) / 0x1p30,
+                   (long long)work, INT32_MAX);
+}
+
+abut_status layout_slot(step_params *p, const int64_t *counts, int32_t num) {
+  int64_t slot = layout(counts, num, &p->slot);
+  if (slot <= INT32_MAX) return ABUT_OK;
+  return abut_fail(ABUT_ERROR_MEMORY,
+                   "shapes of %lld points need %.1f GiB for each contact: %lld numbers, %d at most",
+                   (long long)p->npt, (double)slot * (p->options.dtype == ABUT_F32 ? 4 : 8) / 0x1p30,
+                   (long long)slot, INT32_MAX);
+}
+
+abut_status params_create(const abut_model *m, const abut_options *o, step_params *p) {
+  memset(p, 0, sizeof *p);
+  p->model = m;
+  p->options = *o;
+  p->npt = most_points(m);
+  int64_t path_entries = paths_length(m);
+  if (path_entries > INT32_MAX)
+    return abut_fail(ABUT_ERROR_MEMORY, "%d bodies hang on %lld joints in all, %d at most", m->nbody,
+                     (long long)path_entries, INT32_MAX);
+  size_t nb = (size_t)m->nbody, ng = (size_t)m->ngeom, np = (size_t)m->npair;
+  pair_info *pairs = calloc(np + 1, sizeof *pairs);
+  int32_t *adr = calloc(nb + 1, sizeof *adr), *path = calloc((size_t)path_entries + 1, sizeof *path);
+  double *box = calloc(6 * ng + 1, sizeof *box), *radius = calloc(nb + 1, sizeof *radius);
+  p->pairs = pairs;
+  p->path_adr = adr;
+  p->path = path;
+  p->geom_box = box;
+  p->body_radius = radius;
+  abut_status status = ABUT_ERROR_MEMORY;
+  if (!pairs || !adr || !path || !box || !radius) {
+    abut_fail(status, "out of memory for %d pairs and %d bodies", m->npair, m->nbody);
+  } else {
+    fill_paths(m, adr, path);
+    fill_bounds(m, box, radius);
+    status = methods[o->method]->layout(m, p);
+  }
+  if (status != ABUT_OK) params_destroy(p);
+  return status;
+}
+
+void params_destroy(step_params *p) {
+  free((void *)p->pairs);
+  free((void *)p->path_adr);
+  free((void *)p->path);
+  free((void *)p->geom_box);
+  free((void *)p->body_radius);
+  memset(p, 0, sizeof *p);
+}
+
+/* ---------------------------------------------------------------- lane groups */
+
+void group_place(placer *p, const abut_batch *b, int32_t tile, lane_group *g, char *own) {
+  const step_params *k = &b->params;
+  const size_t e = elem_size(b);
+  const int64_t lanes = (int64_t)b->kernels->lanes * tile, slots = b->nslot, pairs = b->model->npair;
+  char *work = place(p, lanes * k->work.size, e), *slot = place(p, lanes * slots * k->slot.size, e);
+  for (int32_t i = 0; i < tile; i++, g++) {
+    size_t lane = (size_t)i * (size_t)b->kernels->lanes * e;
+    g->work = work ? work + lane : NULL;
+    g->slots = slot ? slot + lane : NULL;
+    g->capacity = b->nslot;
+    g->order = place(p, slots + 1, sizeof *g->order);
+    g->slot_pair = place(p, slots + 1, sizeof *g->slot_pair);
+    g->slot_on = place(p, slots + 1, sizeof *g->slot_on);
+    g->slot_new = place(p, slots + 1, sizeof *g->slot_new);
+    g->pair_slot = place(p, pairs + 1, sizeof *g->pair_slot);
+    g->pair_want = place(p, pairs + 1, sizeof *g->pair_want);
+    b->method->place(p, k, b->kernels->lanes, e, b->room, own + (size_t)i * b->method->own_size);
+  }
+}
+
+int64_t group_bytes(const abut_batch *b, int32_t tile) {
+  enum { TILE = 32 };
+  lane_group g[TILE];
+  _Alignas(16) char own[TILE * MAX_OWN];
+  placer p = {NULL, 0};
+  assert(tile <= TILE && b->method->own_size <= MAX_OWN);
+  group_place(&p, b, tile, g, own);
+  return (int64_t)p.used;
+}
+
+/* ---------------------------------------------------------------- programs */
+
+static abut_status phase_copy(const phase *from, const step_params *k, phase *to) {
+  phase_stage *stages = calloc((size_t)from->count + 1, sizeof *stages);
+  if (!stages) return abut_fail(ABUT_ERROR_MEMORY, "program: out of memory");
+  *to = (phase){stages, 0, from->repeat};
+  for (int32_t i = 0; i < from->count; i++) {
+    int kind = from->stage[i].kind;
+    if (kind < 0 || k->kind_pair[kind + 1] > k->kind_pair[kind]) stages[to->count++] = from->stage[i];
+  }
+  return ABUT_OK;
+}
+
+abut_status program_create(const program *from, const step_params *k, program *to) {
+  *to = (program){.turns = from->turns, .reverse = from->reverse};
+  ABUT_TRY(phase_copy(&from->clear, k, &to->clear));
+  ABUT_TRY(phase_copy(&from->start, k, &to->start));
+  for (int32_t i = 0; i < from->turns; i++) ABUT_TRY(phase_copy(&from->turn[i], k, &to->turn[i]));
+  return ABUT_OK;
+}
+
+void program_destroy(program *p) {
+  free((void *)p->clear.stage);
+  free((void *)p->start.stage);
+  for (int32_t i = 0; i < MAX_TURN; i++) free((void *)p->turn[i].stage);
+  memset(p, 0, sizeof *p);
+}

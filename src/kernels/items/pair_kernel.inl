@@ -1,0 +1,13 @@
+/* pair_kernel.inl: the pair kernel of the implicit step for what runs it over items: queries, benchmarks. */
+#include "kernels/lane/lane.h"
+#include "kernels/lane/team.h"
+#include "kernels/lane/vector.h"
+#include "kernels/method/implicit.h"
+#include "kernels/clock/fields.h"
+#include "kernels/clock/program_io.h"
+#include "kernels/shape/plane.inl"
+#include "kernels/shape/closest.inl"
+#include "kernels/tree/rigid.inl"
+#include "kernels/term/pair.inl"
+#include "kernels/term/friction.inl"
+#include "kernels/term/hull.inl"
