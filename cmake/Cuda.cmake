@@ -49,7 +49,11 @@ if(NVCC)
     set(NVCC NVCC-NOTFOUND)
   endif()
 endif()
-note_dependency(nvcc "${NVCC}" "${NVCC}" "kernels are not compiled for GPUs (CUDA 12.4 or later)")
+set(loss "kernels are not compiled for GPUs (CUDA 12.4 or later)")
+if(ABUT_CUDA STREQUAL "OFF")
+  set(loss "kernels are not compiled for GPUs (ABUT_CUDA is OFF)")
+endif()
+note_dependency(nvcc "${NVCC}" "${NVCC}" "${loss}")
 
 set(cuda_objects "")
 add_library(abut_cuda_runtime INTERFACE) # what the objects need

@@ -20,7 +20,7 @@ function(print_dependencies)
   get_property(rows GLOBAL PROPERTY abut_dependency_rows)
   list(JOIN rows "\n" table)
   message(STATUS "abut ${PROJECT_VERSION}, ${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}, "
-                 "${CMAKE_BUILD_TYPE}\n${table}")
+                 "${CMAKE_BUILD_TYPE}, kernels for ${kernel_isas}\n${table}")
 endfunction()
 
 # Defines target abut_${key} for a plain C library with one header; sets ${key}_FOUND.

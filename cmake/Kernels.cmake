@@ -22,9 +22,9 @@ set(kernel_warnings -Wno-pedantic -Wno-psabi)
 set(avx2_flags -mavx2 -mfma)
 set(avx512_flags -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma -mprefer-vector-width=512)
 
-# isa:bits of real:lanes of a vector
-set(ABUT_INSTANCES "" CACHE STRING "instruction sets to compile the kernels for, of scalar, sse2, avx2, avx512; empty: all. \
-sse2 or generic runs everywhere")
+# isa:bits of real:lanes of a vector, widest last
+set(ABUT_INSTANCES "" CACHE STRING "instruction sets to compile the kernels for, of scalar, sse2, avx2, avx512; native: the \
+widest that this machine runs; empty: all. sse2 or generic runs everywhere")
 set(kernel_instances scalar:64:1)
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64|amd64")
   list(APPEND kernel_instances sse2:64:2 sse2:32:4 avx2:64:4 avx2:32:8 avx512:64:8 avx512:32:16)
@@ -32,11 +32,42 @@ else()
   list(APPEND kernel_instances generic:64:2 generic:32:4)
 endif()
 
+# Sets result to the widest instruction set that this machine runs.
+function(find_native result)
+  if(CMAKE_CROSSCOMPILING)
+    message(FATAL_ERROR "ABUT_INSTANCES=native: compiled here, but not for this machine")
+  endif()
+  set(widest_first ${kernel_instances})
+  list(TRANSFORM widest_first REPLACE ":.*" "")
+  list(REVERSE widest_first)
+  list(REMOVE_DUPLICATES widest_first)
+  unset(native_runs CACHE) # another machine may share the folder
+  unset(native_compiles CACHE)
+  try_run(native_runs native_compiles ${PROJECT_BINARY_DIR}/native ${PROJECT_SOURCE_DIR}/cmake/native.c
+          CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src
+          COMPILE_OUTPUT_VARIABLE log RUN_OUTPUT_VARIABLE native ARGS ${widest_first})
+  if(NOT native_compiles OR NOT native_runs EQUAL 0)
+    message(FATAL_ERROR "cmake/native.c does not compile or run:\n${log}")
+  endif()
+  string(STRIP "${native}" native)
+  set(${result} ${native} PARENT_SCOPE)
+endfunction()
+
 if(ABUT_INSTANCES)
-  list(TRANSFORM ABUT_INSTANCES APPEND ":" OUTPUT_VARIABLE wanted)
+  set(wanted ${ABUT_INSTANCES})
+  if(wanted STREQUAL "native")
+    find_native(wanted)
+  endif()
+  if(ABUT_TESTS) # the reference of some
+    list(APPEND wanted scalar)
+  endif()
   list(JOIN wanted "|" wanted)
-  list(FILTER kernel_instances INCLUDE REGEX "^(scalar:|${wanted})")
+  list(FILTER kernel_instances INCLUDE REGEX "^(${wanted}):")
 endif()
+set(kernel_isas ${kernel_instances}) # for the table of what is compiled
+list(TRANSFORM kernel_isas REPLACE ":.*" "")
+list(REMOVE_DUPLICATES kernel_isas)
+list(JOIN kernel_isas ", " kernel_isas)
 
 set(instances "")
 foreach(instance IN LISTS kernel_instances)

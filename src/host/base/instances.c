@@ -1,5 +1,6 @@
 /* instances.c: chooses the instance of kernels for this processor, of those that were compiled. */
 #include "host/base/kernels.h"
+#include "host/base/processor.h"
 #include <stddef.h>
 #include <string.h>
 
@@ -14,19 +15,8 @@ static const item_kernels *const items[] = {
 #undef X
 };
 
-static int runs_here(const char *isa) {
-#if defined(__x86_64__) || defined(__i386__)
-  if (!strcmp(isa, "avx512"))
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-  if (!strcmp(isa, "avx2")) return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#endif
-  (void)isa;
-  return 1;
-}
-
 static int fits(const char *has, int32_t elem_size, int32_t dtype, const char *isa) {
-  return (elem_size == 4) == (dtype == ABUT_F32) && runs_here(has) && (!isa || !strcmp(isa, has));
+  return (elem_size == 4) == (dtype == ABUT_F32) && processor_runs(has) && (!isa || !strcmp(isa, has));
 }
 
 const item_kernels *item_kernels_find(int32_t dtype, const char *isa) {
