@@ -15,7 +15,7 @@ typedef abut_status (*deed)(void *arg);
 /* Calls work with its n-th allocation refused, or all from there on. Returns whether it had that many. */
 static int refuse_one(deed work, void *arg, int64_t n, int all, abut_status *status) {
   int64_t start = calls;
-  abut_fail(ABUT_OK, "%s", "");
+  fail_with(ABUT_OK, "%s", "");
   refuse_from = start + n;
   refuse_to = all ? INT64_MAX : start + n + 1;
   *status = work(arg);
@@ -141,7 +141,7 @@ static int same_model(const abut_model *a, const abut_model *b) {
   const int32_t nq = a->nq, nv = a->nv, nu = a->nu;
 #define X(name)                                                                                              \
   if (a->name != b->name) return 0;
-  ABUT_MODEL_COUNTS(X)
+  MODEL_COUNTS(X)
 #undef X
 #define X(type, name, rows, columns)                                                                         \
   if (memcmp(a->name, b->name, (size_t)(a->rows * (columns)) * sizeof(type))) return 0;

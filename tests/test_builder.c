@@ -347,7 +347,7 @@ TEST(pairs_are_sorted) {
   abut_model *m = scene_finish(b);
   REQUIRE(m);
   CHECK(abut_model_get_sizes(m).npair == expected - 2);
-  CHECK_STATUS(abut_model_validate(m), ABUT_OK);
+  CHECK_STATUS(model_validate(m), ABUT_OK);
   int given = 0;
   for (int32_t i = 0; i < m->npair; i++) given += m->pair_friction[i] != -1;
   CHECK(given == 2);
@@ -657,8 +657,8 @@ TEST(settings) {
   CHECK_STATUS(abut_builder_set_timestep(b, -1), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "timestep is -1 s") != NULL);
   CHECK_STATUS(abut_builder_set_timestep(b, NAN), ABUT_ERROR_MODEL);
-  CHECK_STATUS(abut_builder_set_warnings(b, "old"), ABUT_OK);
-  CHECK_STATUS(abut_builder_set_warnings(b, "ignored: one\nignored: two\n"), ABUT_OK);
+  CHECK_STATUS(builder_set_warnings(b, "old"), ABUT_OK);
+  CHECK_STATUS(builder_set_warnings(b, "ignored: one\nignored: two\n"), ABUT_OK);
   REQUIRE(abut_builder_finish(b, &m) == ABUT_OK);
   CHECK(m->gravity[2] == 3 && m->timestep == 0.004);
   CHECK(strcmp(abut_model_warnings(m), "ignored: one\nignored: two\n") == 0);
@@ -673,11 +673,11 @@ TEST(settings) {
 TEST(allocation_refused) {
   /* counts whose product no integer holds are found before anything is allocated */
   abut_model m = {.nbody = 1, .nkey = INT32_MAX, .nq = INT32_MAX, .nv = INT32_MAX};
-  CHECK_STATUS(abut_model_allocate(&m), ABUT_ERROR_MEMORY);
+  CHECK_STATUS(model_allocate(&m), ABUT_ERROR_MEMORY);
   CHECK(m.key_qpos == NULL && m.body_pos == NULL);
   m = (abut_model){.nbody = 1, .ngeom = -1};
-  CHECK_STATUS(abut_model_allocate(&m), ABUT_ERROR_MODEL);
+  CHECK_STATUS(model_allocate(&m), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "ngeom is -1") != NULL);
-  CHECK(abut_array_bytes(-1, 1, 8) == -1 && abut_array_bytes(1, -1, 8) == -1);
-  CHECK(abut_array_bytes(INT32_MAX, INT32_MAX, 8) == -1 && abut_array_bytes(2, 3, 8) == 48);
+  CHECK(model_array_bytes(-1, 1, 8) == -1 && model_array_bytes(1, -1, 8) == -1);
+  CHECK(model_array_bytes(INT32_MAX, INT32_MAX, 8) == -1 && model_array_bytes(2, 3, 8) == 48);
 }

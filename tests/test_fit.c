@@ -97,14 +97,13 @@ static double moved_phi(const abut_primitive *start, int slope, double d, const 
   abut_primitive p = *start;
   const double half[4] = {cos(d / 2), slope == 5 ? sin(d / 2) : 0, slope == 6 ? sin(d / 2) : 0,
                           slope == 7 ? sin(d / 2) : 0};
-  if (slope < ABUT_SLOPE_EXPONENT) p.size[slope] *= exp(d);
-  if (slope == 3 || slope == 4) p.exponents[slope - ABUT_SLOPE_EXPONENT] += d;
-  if (slope >= ABUT_SLOPE_TURN && slope < ABUT_SLOPE_MOVE)
-    abuti_quat_product(p.quaternion, p.quaternion, half);
-  if (slope >= ABUT_SLOPE_MOVE) p.position[slope - ABUT_SLOPE_MOVE] += d;
+  if (slope < SLOPE_EXPONENT) p.size[slope] *= exp(d);
+  if (slope == 3 || slope == 4) p.exponents[slope - SLOPE_EXPONENT] += d;
+  if (slope >= SLOPE_TURN && slope < SLOPE_MOVE) quat_product(p.quaternion, p.quaternion, half);
+  if (slope >= SLOPE_MOVE) p.position[slope - SLOPE_MOVE] += d;
   abut_surface s = surface_of(&p, 1);
-  abut_posed posed = abut_pose_primitive(&s, 0);
-  return abut_posed_distance(&posed, x, NULL);
+  posed_primitive posed = pose_primitive(&s, 0);
+  return posed_distance(&posed, x, NULL);
 }
 
 TEST(slopes_by_every_parameter) {
@@ -112,10 +111,10 @@ TEST(slopes_by_every_parameter) {
   for (int e = 0; e < 3; e++) {
     abut_primitive p = superquadric(0.1, 0, 0.1, 0.3, 0.2, 0.4, e ? 0.4 * e : 1.6, e ? 1.3 : 0.3);
     abut_surface s = surface_of(&p, 1);
-    abut_posed posed = abut_pose_primitive(&s, 0);
-    double gradient[3], slopes[ABUT_SLOPES], d = 1e-6;
-    abut_superquadric_slopes(&posed, at, gradient, slopes);
-    for (int k = 0; k < ABUT_SLOPES; k++)
+    posed_primitive posed = pose_primitive(&s, 0);
+    double gradient[3], slopes[SLOPES], d = 1e-6;
+    primitive_slopes(&posed, at, gradient, slopes);
+    for (int k = 0; k < SLOPES; k++)
       CHECK_NEAR(slopes[k], (moved_phi(&p, k, d, at) - moved_phi(&p, k, -d, at)) / (2 * d), 1e-8);
   }
 }
@@ -141,22 +140,22 @@ TEST(sheets_that_touch_are_parted) {
   int32_t f[10][3] = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}, {1, 2, 5},
                       {0, 5, 4}, {0, 4, 6}, {0, 6, 5}, {4, 5, 6}, {2, 1, 5}};
   int32_t nface = 10, npoint = 7, original[9] = {0};
-  REQUIRE(abut_faces_drop_folds(f[0], &nface) == ABUT_OK);
+  REQUIRE(faces_drop_folds(f[0], &nface) == ABUT_OK);
   REQUIRE(nface == 8);
-  CHECK_STATUS(abut_mesh_check_closed(f[0], nface), ABUT_OK);
-  REQUIRE(abut_faces_part_sheets(f[0], nface, 9, &npoint, original) == ABUT_OK);
+  CHECK_STATUS(mesh_check_closed(f[0], nface), ABUT_OK);
+  REQUIRE(faces_part_sheets(f[0], nface, 9, &npoint, original) == ABUT_OK);
   CHECK(npoint == 8 && original[7] == 0);
   for (int i = 0; i < 8; i++) CHECK((f[i][0] == 7) == (i >= 4 && i < 7));
-  CHECK_STATUS(abut_mesh_check_closed(f[0], nface), ABUT_OK);
+  CHECK_STATUS(mesh_check_closed(f[0], nface), ABUT_OK);
 }
 
 /* Two tetrahedra that share the edge 0 1: one of them gets a vertex on it. */
 TEST(doubled_edges_are_split) {
   int32_t f[10][3] = {{0, 2, 1}, {0, 1, 3}, {0, 3, 2}, {1, 2, 3}, {0, 4, 1}, {0, 1, 5}, {0, 5, 4}, {1, 4, 5}};
   int32_t nface = 8, npoint = 6, ends[8][2];
-  REQUIRE(abut_faces_split_doubled(f[0], 10, &nface, 8, &npoint, ends) == ABUT_OK);
+  REQUIRE(faces_split_doubled(f[0], 10, &nface, 8, &npoint, ends) == ABUT_OK);
   CHECK(nface == 10 && npoint == 7 && ends[6][0] == 0 && ends[6][1] == 1);
-  CHECK_STATUS(abut_mesh_check_closed(f[0], nface), ABUT_OK);
+  CHECK_STATUS(mesh_check_closed(f[0], nface), ABUT_OK);
 }
 
 TEST(bad_surfaces_are_refused) {
@@ -195,7 +194,7 @@ TEST(contact_mesh_is_closed_and_on_the_surface) {
     abut_fit_report gaps;
     REQUIRE(abut_surface_copy(&view, &s) == ABUT_OK);
     REQUIRE(abut_surface_make_mesh(s, 200) == ABUT_OK);
-    CHECK_STATUS(abut_mesh_check_closed(s->triangles, s->triangle_count), ABUT_OK);
+    CHECK_STATUS(mesh_check_closed(s->triangles, s->triangle_count), ABUT_OK);
     CHECK_STATUS(abut_surface_check(s), ABUT_OK);
     CHECK(s->vertex_count >= 150 && s->vertex_count <= 250);
     CHECK(2 * s->edge_count == 3 * s->triangle_count);
@@ -203,19 +202,18 @@ TEST(contact_mesh_is_closed_and_on_the_surface) {
     for (int32_t i = 1; i < s->edge_count; i++)
       CHECK(s->edges[2 * i] > s->edges[2 * i - 2] ||
             (s->edges[2 * i] == s->edges[2 * i - 2] && s->edges[2 * i + 1] > s->edges[2 * i - 1]));
-    abut_mesh fine;
-    abut_fit_tree tree;
-    REQUIRE(abut_surface_march(&view, 110, &fine) == ABUT_OK);
-    REQUIRE(abut_fit_tree_build(fine.points, fine.faces, fine.nface, &tree) == ABUT_OK);
-    REQUIRE(abut_surface_gaps(s, &tree, &gaps) == ABUT_OK);
-    abut_fit_tree_free(&tree), abut_mesh_free(&fine);
+    triangle_mesh fine;
+    mesh_tree tree;
+    REQUIRE(surface_march(&view, 110, &fine) == ABUT_OK);
+    REQUIRE(mesh_tree_build(fine.points, fine.faces, fine.nface, &tree) == ABUT_OK);
+    REQUIRE(surface_gaps(s, &tree, &gaps) == ABUT_OK);
+    mesh_tree_free(&tree), triangle_mesh_free(&fine);
     /* false position ends at 1e-12 of a grid's spacing */
     CHECK(gaps.vertex_gap < 1e-12);
     /* a chord of a fillet between 200 vertices sags by its square */
     CHECK(gaps.edge_out <= gaps.largest_gap && gaps.largest_gap < 0.03);
     double moment[10];
-    REQUIRE(abut_mesh_moment(s->vertices, s->vertex_count, s->triangles, s->triangle_count, moment) ==
-            ABUT_OK);
+    REQUIRE(mesh_moment(s->vertices, s->vertex_count, s->triangles, s->triangle_count, moment) == ABUT_OK);
     CHECK(moment[0] > 0);
     abut_surface_destroy(s);
   }
@@ -249,25 +247,25 @@ static abut_fit_options quick(int32_t primitives) {
 }
 
 /* The fine mesh of a surface. */
-static abut_mesh mesh_of(abut_primitive *list, int32_t count, int32_t samples) {
+static triangle_mesh mesh_of(abut_primitive *list, int32_t count, int32_t samples) {
   abut_surface s = surface_of(list, count);
-  abut_mesh mesh;
-  CHECK_STATUS(abut_surface_march(&s, samples, &mesh), ABUT_OK);
+  triangle_mesh mesh;
+  CHECK_STATUS(surface_march(&s, samples, &mesh), ABUT_OK);
   return mesh;
 }
 
-static abut_triangles triangles_of(const abut_mesh *m) {
+static abut_triangles triangles_of(const triangle_mesh *m) {
   return (abut_triangles){
       .vertices = m->points, .nvertex = m->npoint, .triangles = m->faces, .ntriangle = m->nface};
 }
 
 /* Largest |phi| / |grad phi| at the mesh's points. */
-static double worst_miss(const abut_surface *s, const abut_mesh *m) {
+static double worst_miss(const abut_surface *s, const triangle_mesh *m) {
   double worst = 0;
   for (int64_t i = 0; i < m->npoint; i++) {
     double phi, g[3];
     if (abut_surface_distance(s, 1, m->points + 3 * i, &phi, g) != ABUT_OK) return INFINITY;
-    worst = fmax(worst, fabs(phi) / sqrt(abuti_dot3(g, g)));
+    worst = fmax(worst, fabs(phi) / sqrt(dot3(g, g)));
   }
   return worst;
 }
@@ -283,7 +281,7 @@ TEST(one_superquadric_is_recovered) {
   static const double exponents[][2] = {{0.5, 1.0}, {1.3, 0.6}};
   for (int i = 0; i < (test_quick() ? 1 : 2); i++) {
     abut_primitive truth = superquadric(3, -2, 1, 0.3, 0.2, 0.5, exponents[i][0], exponents[i][1]);
-    abut_mesh mesh = mesh_of(&truth, 1, 40);
+    triangle_mesh mesh = mesh_of(&truth, 1, 40);
     abut_triangles t = triangles_of(&mesh);
     abut_fit_options o = quick(1);
     abut_fit_report r;
@@ -299,14 +297,14 @@ TEST(one_superquadric_is_recovered) {
     for (int k = 0; k < 3; k++) CHECK_NEAR(s->primitives[0].position[k], truth.position[k], 1e-3);
     for (int k = 0; k < 2; k++) CHECK_NEAR(s->primitives[0].exponents[k], truth.exponents[k], 0.05);
     abut_surface_destroy(s);
-    abut_mesh_free(&mesh);
+    triangle_mesh_free(&mesh);
   }
 }
 
 TEST(two_ellipsoids_are_recovered) {
   abut_primitive truth[2] = {superquadric(0, 0, 0, 0.3, 0.2, 0.25, 1, 1),
                              superquadric(0.35, 0.1, 0, 0.15, 0.2, 0.3, 1, 1)};
-  abut_mesh mesh = mesh_of(truth, 2, 40);
+  triangle_mesh mesh = mesh_of(truth, 2, 40);
   abut_triangles t = triangles_of(&mesh);
   abut_fit_options o = quick(2);
   abut_fit_report r;
@@ -317,7 +315,7 @@ TEST(two_ellipsoids_are_recovered) {
   CHECK(worst_miss(s, &mesh) < 5e-3 * r.diagonal);
   CHECK(r.mean_distance < 1e-3 * r.diagonal);
   abut_surface_destroy(s);
-  abut_mesh_free(&mesh);
+  triangle_mesh_free(&mesh);
 }
 
 /* A cube of side 2 with its triangles outward. */
@@ -341,7 +339,7 @@ TEST(box_is_a_superquadric_of_small_exponents) {
 /* What is done to a clean ball before it is fitted. */
 enum { CLEAN, CAP_MISSING, FLIPPED, REPEATED, ZERO_EDGES, DAMAGES };
 
-static void damage(abut_mesh *m, int how) {
+static void damage(triangle_mesh *m, int how) {
   int64_t count = 0, before = m->nface;
   m->faces = realloc(m->faces, 2 * 3 * (size_t)before * sizeof *m->faces);
   for (int64_t i = 0; i < before; i++) {
@@ -362,7 +360,7 @@ static void damage(abut_mesh *m, int how) {
 TEST(damaged_meshes_are_fitted_and_reported) {
   abut_primitive ball = superquadric(0, 0, 0, 0.3, 0.25, 0.2, 1, 1);
   for (int how = CLEAN; how < DAMAGES; how++) {
-    abut_mesh mesh = mesh_of(&ball, 1, 24), whole = mesh_of(&ball, 1, 24);
+    triangle_mesh mesh = mesh_of(&ball, 1, 24), whole = mesh_of(&ball, 1, 24);
     damage(&mesh, how);
     abut_triangles t = triangles_of(&mesh);
     abut_fit_options o = quick(1);
@@ -378,7 +376,7 @@ TEST(damaged_meshes_are_fitted_and_reported) {
     CHECK(worst_miss(s, &whole) < (how == CAP_MISSING ? 0.1 : 2e-3) * r.diagonal);
     CHECK(isfinite(r.mean_distance) && isfinite(r.hausdorff) && r.surface_volume > 0);
     abut_surface_destroy(s);
-    abut_mesh_free(&mesh), abut_mesh_free(&whole);
+    triangle_mesh_free(&mesh), triangle_mesh_free(&whole);
   }
 }
 
@@ -475,9 +473,9 @@ TEST(scans_are_fitted) {
   const char *folder = getenv("ABUT_MODELS");
   for (int i = 0; folder && i < (test_quick() ? 1 : 4); i++) {
     char path[512];
-    abut_mesh mesh;
+    triangle_mesh mesh;
     snprintf(path, sizeof path, "%s/%s", folder, scans[i].path);
-    if (abut_mesh_load(path, &mesh) != ABUT_OK) continue;
+    if (triangle_mesh_load(path, &mesh) != ABUT_OK) continue;
     abut_triangles t = triangles_of(&mesh);
     abut_fit_options o = quick(scans[i].primitives);
     o.grid = 30, o.vertices = 600;
@@ -490,7 +488,7 @@ TEST(scans_are_fitted) {
       CHECK(r.vertex_gap < 1e-9 * r.diagonal);
     }
     abut_surface_destroy(s);
-    abut_mesh_free(&mesh);
+    triangle_mesh_free(&mesh);
   }
 }
 #endif
@@ -549,7 +547,7 @@ TEST(surfaces_are_kept_in_files) {
   abut_model *m = make_model(), *loaded = NULL;
   size_t size, again_size;
   unsigned char *bytes = saved_bytes(m, &size), *again = NULL;
-  REQUIRE(abut_model_file_parse("memory", bytes, size, &loaded) == ABUT_OK);
+  REQUIRE(model_file_parse("memory", bytes, size, &loaded) == ABUT_OK);
   again = saved_bytes(loaded, &again_size);
   CHECK(size == again_size && memcmp(bytes, again, size) == 0);
   abut_surface view, small = small_surface();
@@ -608,7 +606,7 @@ TEST(corrupt_surfaces_are_refused) {
     if (i == 12) m->surface_end[2] = 1 << 30;
     if (i == 13) m->surface_tau[0] = 0;
     unsigned char *bytes = saved_bytes(m, &size);
-    CHECK_STATUS(abut_model_file_parse("memory", bytes, size, &loaded), ABUT_ERROR_MODEL);
+    CHECK_STATUS(model_file_parse("memory", bytes, size, &loaded), ABUT_ERROR_MODEL);
     CHECK(loaded == NULL);
     free(bytes);
     abut_model_destroy(m);
@@ -626,7 +624,7 @@ TEST(every_byte_of_a_surface_file) {
     uint64_t hash = 0xcbf29ce484222325;
     for (size_t k = 0; k + 8 < size; k++) hash = (hash ^ bytes[k]) * 0x100000001b3;
     memcpy(bytes + size - 8, &hash, sizeof hash);
-    if (abut_model_file_parse("memory", bytes, size, &loaded) != ABUT_OK) CHECK(loaded == NULL);
+    if (model_file_parse("memory", bytes, size, &loaded) != ABUT_OK) CHECK(loaded == NULL);
     abut_model_destroy(loaded);
     bytes[i] ^= 0xff;
   }

@@ -22,7 +22,7 @@ typedef struct hull {
 } hull;
 
 static abut_status make(const double *points, int64_t n, hull *h) {
-  return abut_hull_build(points, n, &h->points, &h->npoint, &h->faces, &h->nface);
+  return hull_build(points, n, &h->points, &h->npoint, &h->faces, &h->nface);
 }
 
 static void release(hull *h) {
@@ -41,10 +41,9 @@ static double outside(const double *points, const int32_t *faces, int32_t nface,
     double e[2][3], normal[3];
     for (int i = 0; i < 3; i++) p[i] = points + 3 * faces[3 * f + i];
     for (int k = 0; k < 3; k++) e[0][k] = p[1][k] - p[0][k], e[1][k] = p[2][k] - p[0][k];
-    abuti_cross3(normal, e[0], e[1]);
-    if (!abuti_normalise(normal, 3)) return INFINITY;
-    for (int64_t i = 0; i < n; i++)
-      worst = fmax(worst, abuti_dot3(normal, others + 3 * i) - abuti_dot3(normal, p[0]));
+    cross3(normal, e[0], e[1]);
+    if (!normalise(normal, 3)) return INFINITY;
+    for (int64_t i = 0; i < n; i++) worst = fmax(worst, dot3(normal, others + 3 * i) - dot3(normal, p[0]));
   }
   return worst;
 }
@@ -54,7 +53,7 @@ static double outside(const double *points, const int32_t *faces, int32_t nface,
  * order. */
 static void check_hull(const double *points, int64_t n, const hull *h, double tolerance) {
   double moment[10];
-  CHECK_STATUS(abut_mesh_moment(h->points, h->npoint, h->faces, h->nface, moment), ABUT_OK);
+  CHECK_STATUS(mesh_moment(h->points, h->npoint, h->faces, h->nface, moment), ABUT_OK);
   CHECK(h->nface == 2 * h->npoint - 4);
   CHECK(outside(h->points, h->faces, h->nface, points, n) <= tolerance);
   int64_t next = 0;
@@ -138,7 +137,7 @@ TEST(hull_bad) {
   refuse(points, INT64_MAX / 8, "too large");
   hull h;
   CHECK_STATUS(make(NULL, 4, &h), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_hull_build(points, 4, NULL, &h.npoint, &h.faces, &h.nface), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(hull_build(points, 4, NULL, &h.npoint, &h.faces, &h.nface), ABUT_ERROR_ARGUMENT);
 }
 
 TEST(hull_extreme_sizes) {
@@ -159,7 +158,7 @@ TEST(hull_without_qhull) {
   static const double points[12] = {0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1};
   double *hull_points;
   int32_t *faces, npoint, nface;
-  CHECK_STATUS(abut_hull_build(points, 4, &hull_points, &npoint, &faces, &nface), ABUT_ERROR_UNSUPPORTED);
+  CHECK_STATUS(hull_build(points, 4, &hull_points, &npoint, &faces, &nface), ABUT_ERROR_UNSUPPORTED);
   CHECK(hull_points == NULL && strstr(abut_error_message(), "built without qhull") != NULL);
 }
 #endif
@@ -173,12 +172,12 @@ TEST(moment_round_trip) {
         mass = 2 + uniform(&state);
     for (int k = 0; k < 4; k++) quat[k] = uniform(&state);
     for (int k = 0; k < 3; k++) ipos[k] = uniform(&state), sides[k] = 1.1 + uniform(&state);
-    abuti_normalise(quat, 4);
+    normalise(quat, 4);
     for (int k = 0; k < 3; k++)
       inertia[k] = mass * (sides[(k + 1) % 3] * sides[(k + 1) % 3] + sides[(k + 2) % 3] * sides[(k + 2) % 3]);
-    abut_moment_from_principal(moment, mass, ipos, quat, inertia);
-    abut_moment_to_principal(moment, a, b, c);
-    abut_moment_from_principal(back, mass, a, b, c);
+    moment_from_principal(moment, mass, ipos, quat, inertia);
+    moment_to_principal(moment, a, b, c);
+    moment_from_principal(back, mass, a, b, c);
     for (int k = 0; k < 10; k++) CHECK_NEAR(back[k], moment[k], 1e-13 * moment[0] * 20);
     CHECK_NEAR(c[0] + c[1] + c[2], inertia[0] + inertia[1] + inertia[2], 1e-12 * inertia[0]);
   }
@@ -190,10 +189,10 @@ TEST(moment_parallel_axes) {
                       origin[3] = {0};
   static const double x[3] = {1, 0, 0}, z[3] = {0, 0, 1};
   double moment[10];
-  abut_moment_from_principal(moment, 2, pos, upright, inertia);
-  CHECK_REL(abut_moment_about(moment, origin, z), 18.2, 1e-14);
-  CHECK_REL(abut_moment_about(moment, origin, x), 0.2, 1e-13);
-  CHECK_REL(abut_moment_about(moment, pos, z), 0.2, 1e-13);
+  moment_from_principal(moment, 2, pos, upright, inertia);
+  CHECK_REL(moment_about(moment, origin, z), 18.2, 1e-14);
+  CHECK_REL(moment_about(moment, origin, x), 0.2, 1e-13);
+  CHECK_REL(moment_about(moment, pos, z), 0.2, 1e-13);
 }
 
 /* ---------------------------------------------------------------------------------------- shapes */
@@ -207,14 +206,14 @@ static abut_geom_def shape_def(int32_t type, double a, double b, double c) {
 
 /* Moments of a hull with many points approach the closed form of the true shape, at second order. */
 static void check_closed_form(const abut_geom_def *def, double tolerance) {
-  abut_shape shape;
+  geom_shape shape;
   double exact[10], hulls[10];
-  REQUIRE(abut_shape_build(def, &shape) == ABUT_OK);
-  CHECK_STATUS(abut_shape_moment(def, &shape, exact), ABUT_OK);
-  CHECK_STATUS(abut_mesh_moment(shape.points, shape.npoint, shape.faces, shape.nface, hulls), ABUT_OK);
+  REQUIRE(shape_build(def, &shape) == ABUT_OK);
+  CHECK_STATUS(shape_moment(def, &shape, exact), ABUT_OK);
+  CHECK_STATUS(mesh_moment(shape.points, shape.npoint, shape.faces, shape.nface, hulls), ABUT_OK);
   for (int k = 0; k < 10; k++) CHECK_NEAR(hulls[k], exact[k], tolerance * exact[0]);
   CHECK(hulls[0] <= exact[0] * (1 + 1e-14));
-  abut_shape_free(&shape);
+  shape_free(&shape);
 }
 
 TEST(shape_moments_of_hulls) {
@@ -228,7 +227,7 @@ TEST(shape_moments_of_hulls) {
 TEST(shape_moment_of_capsule) {
   /* stacked discs: volume and mean squares by midpoint sums */
   abut_geom_def def = shape_def(ABUT_GEOM_CAPSULE, 0.3, 0.8, 0);
-  abut_shape shape;
+  geom_shape shape;
   double exact[10], volume = 0, across = 0, along = 0;
   const int slices = 20000;
   for (int i = 0; i < slices; i++) {
@@ -238,25 +237,25 @@ TEST(shape_moment_of_capsule) {
     across += slice * square / 4;
     along += slice * z * z;
   }
-  REQUIRE(abut_shape_build(&def, &shape) == ABUT_OK);
+  REQUIRE(shape_build(&def, &shape) == ABUT_OK);
   CHECK(shape.npoint == 2 && shape.radius == 0.3 && shape.points[2] == -0.8 && shape.points[5] == 0.8);
-  CHECK_STATUS(abut_shape_moment(&def, &shape, exact), ABUT_OK);
+  CHECK_STATUS(shape_moment(&def, &shape, exact), ABUT_OK);
   CHECK_REL(exact[0], volume, 1e-7);
   CHECK_REL(exact[4], across, 1e-7);
   CHECK_REL(exact[6], along, 1e-7);
-  abut_shape_free(&shape);
+  shape_free(&shape);
 }
 
 /* A unit shape's hull: counts, error, and that it is convex. */
 static void check_counts(int32_t type, int32_t hull_points, int32_t npoint, int32_t nface, double error) {
   abut_geom_def def = shape_def(type, 1, 1, 1);
-  abut_shape shape;
+  geom_shape shape;
   def.hull_points = hull_points;
-  REQUIRE(abut_shape_build(&def, &shape) == ABUT_OK);
+  REQUIRE(shape_build(&def, &shape) == ABUT_OK);
   CHECK(shape.npoint == npoint && shape.nface == nface && shape.radius == 0);
   CHECK_NEAR(shape.hull_error, error, 1e-3);
   CHECK(outside(shape.points, shape.faces, shape.nface, shape.points, shape.npoint) < 1e-14);
-  abut_shape_free(&shape);
+  shape_free(&shape);
 }
 
 TEST(cylinder_counts_and_errors) {
@@ -284,9 +283,9 @@ TEST(ellipsoid_any_number_of_points) {
   double before = INFINITY;
   for (int32_t n = 6; n <= 400; n = n < 60 ? n + 2 : 2 * n) {
     abut_geom_def def = shape_def(ABUT_GEOM_ELLIPSOID, 1, 2, 0.5);
-    abut_shape shape;
+    geom_shape shape;
     def.hull_points = n;
-    REQUIRE(abut_shape_build(&def, &shape) == ABUT_OK);
+    REQUIRE(shape_build(&def, &shape) == ABUT_OK);
     CHECK(shape.npoint == n);
     for (int32_t i = 0; i < n; i++) {
       const double *p = shape.points + 3 * i;
@@ -295,15 +294,15 @@ TEST(ellipsoid_any_number_of_points) {
     CHECK(shape.hull_error > 0);
     if (n > 60) CHECK(shape.hull_error < 0.7 * before);
     if (n >= 60) before = shape.hull_error;
-    abut_shape_free(&shape);
+    shape_free(&shape);
   }
 }
 
 /* The default hull reaches as far as the ellipsoid along its axes. */
 TEST(ellipsoid_extents) {
   abut_geom_def def = shape_def(ABUT_GEOM_ELLIPSOID, 1, 2, 0.5);
-  abut_shape shape;
-  REQUIRE(abut_shape_build(&def, &shape) == ABUT_OK);
+  geom_shape shape;
+  REQUIRE(shape_build(&def, &shape) == ABUT_OK);
   for (int k = 0; k < 3; k++) {
     double low = 0, high = 0;
     for (int32_t i = 0; i < shape.npoint; i++) {
@@ -313,59 +312,59 @@ TEST(ellipsoid_extents) {
     CHECK_REL(high, def.size[k], 1e-14);
     CHECK_REL(-low, def.size[k], 1e-14);
   }
-  abut_shape_free(&shape);
+  shape_free(&shape);
 }
 
 TEST(shape_of_mesh) {
   double points[27] = {0};
   abut_geom_def def = shape_def(ABUT_GEOM_MESH, 0, 0, 0);
-  abut_shape shape;
+  geom_shape shape;
   double moment[10];
   for (int i = 0; i < 8; i++)
     for (int k = 0; k < 3; k++) points[3 * i + k] = (i >> k & 1) ? k + 1.0 : -1.0;
   def.points = points;
   def.npoint = 9;
   def.rounding = 0.25;
-  REQUIRE(abut_shape_build(&def, &shape) == ABUT_OK);
+  REQUIRE(shape_build(&def, &shape) == ABUT_OK);
   CHECK(shape.npoint == 8 && shape.nface == 12 && shape.radius == 0.25 && shape.hull_error == 0);
   CHECK(shape.size[0] == 1 && shape.size[1] == 1.5 && shape.size[2] == 2);
-  CHECK_STATUS(abut_shape_moment(&def, &shape, moment), ABUT_OK);
+  CHECK_STATUS(shape_moment(&def, &shape, moment), ABUT_OK);
   CHECK_REL(moment[0], 24, 1e-13);
   CHECK_REL(moment[2], 24 * 0.5, 1e-13);
-  abut_shape_free(&shape);
+  shape_free(&shape);
 }
 
 #endif
 
 TEST(shape_bad) {
   abut_geom_def def = shape_def(ABUT_GEOM_SPHERE, 0, 0, 0);
-  CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+  CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "radius is 0, must be positive") != NULL);
   def = shape_def(ABUT_GEOM_BOX, 1, -2, 1);
-  CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+  CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "half size y is -2") != NULL);
   def = shape_def(ABUT_GEOM_ELLIPSOID, 1, 1, NAN);
-  CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+  CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
   def = shape_def(ABUT_GEOM_CAPSULE, 1, INFINITY, 0);
-  CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+  CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
   def = shape_def(ABUT_GEOM_BOX, 1, 1, 1);
   def.rounding = -0.1;
-  CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+  CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
   def = shape_def(ABUT_GEOM_SPHERE, 1, 0, 0);
   def.rounding = 0.1;
-  CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+  CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "only boxes and meshes") != NULL);
   def = shape_def(1, 1, 1, 1);
-  CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+  CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "type 1") != NULL);
   def = shape_def(ABUT_GEOM_MESH, 0, 0, 0);
-  CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+  CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "mesh has no vertices") != NULL);
   static const int32_t wrong[] = {-2, 4, 7, 4098};
   for (int i = 0; i < 4; i++) {
     def = shape_def(ABUT_GEOM_CYLINDER, 1, 1, 0);
     def.hull_points = wrong[i];
-    CHECK_STATUS(abut_shape_check(&def), ABUT_ERROR_MODEL);
+    CHECK_STATUS(shape_check(&def), ABUT_ERROR_MODEL);
     CHECK(strstr(abut_error_message(), "hull_points is") != NULL);
   }
 }

@@ -507,10 +507,10 @@ TEST(urdf_text_keeps_its_lines) {
       "<!-- <visual> -->\n<robot name='a>b'>\n<link name='x'>\n<visual>\n<x/>\n</visual>\n<visual/>\n"
       "<mesh filename='file:///m.obj'/>\n</link></robot>";
   char *prepared = NULL;
-  CHECK(abut_import_is_urdf(text));
-  CHECK(!abut_import_is_urdf("<?xml version='1.0'?><!-- <robot> --><mujoco/>"));
-  CHECK(!abut_import_is_urdf("robot"));
-  CHECK_STATUS(abut_import_prepare_urdf("x.urdf", text, &prepared), ABUT_OK);
+  CHECK(import_is_urdf(text));
+  CHECK(!import_is_urdf("<?xml version='1.0'?><!-- <robot> --><mujoco/>"));
+  CHECK(!import_is_urdf("robot"));
+  CHECK_STATUS(import_prepare_urdf("x.urdf", text, &prepared), ABUT_OK);
   REQUIRE(prepared);
   CHECK(strstr(prepared, "<!-- <visual> -->\n<robot name='a>b'><mujoco>") == prepared);
   CHECK(!strstr(prepared, "<x/>") && !strstr(prepared, "</visual>"));
@@ -525,7 +525,7 @@ TEST(urdf_with_its_own_settings_keeps_them) {
   const char *text = "<robot><mujoco><compiler discardvisual='false'/></mujoco><visual/><mesh "
                      "filename='package://a/b'/></robot>";
   char *prepared = NULL;
-  CHECK_STATUS(abut_import_prepare_urdf("x.urdf", text, &prepared), ABUT_OK);
+  CHECK_STATUS(import_prepare_urdf("x.urdf", text, &prepared), ABUT_OK);
   CHECK(prepared && !strcmp(prepared, text));
   free(prepared);
 }
@@ -535,8 +535,8 @@ TEST(urdf_cut_short) {
   for (size_t cut = 0; cut < length; cut += 7) {
     char *text = strdup(urdf), *prepared = NULL;
     text[cut] = 0;
-    abut_import_is_urdf(text);
-    if (abut_import_prepare_urdf("x.urdf", text, &prepared) == ABUT_OK) free(prepared);
+    import_is_urdf(text);
+    if (import_prepare_urdf("x.urdf", text, &prepared) == ABUT_OK) free(prepared);
     free(text);
   }
 }
@@ -594,9 +594,9 @@ TEST(bad_names) {
   CHECK_STATUS(abut_model_load("no/such/scene.urdf", NULL, &model), ABUT_ERROR_FILE);
   CHECK_STATUS(abut_model_load("scene.usd", NULL, &model), ABUT_ERROR_FILE);
   MESSAGE_HAS("scene.usd");
-  CHECK_STATUS(abut_import_mujoco("tests", NULL, &model), ABUT_ERROR_FILE);
-  CHECK_STATUS(abut_import_mujoco(NULL, NULL, &model), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_import_mujoco("scene.xml", NULL, NULL), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(import_mujoco("tests", NULL, &model), ABUT_ERROR_FILE);
+  CHECK_STATUS(import_mujoco(NULL, NULL, &model), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(import_mujoco("scene.xml", NULL, NULL), ABUT_ERROR_ARGUMENT);
   CHECK(model == NULL);
 }
 

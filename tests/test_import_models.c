@@ -277,10 +277,10 @@ static void agree_on_contacts(const abut_model *m, const mjModel *mj, const char
 }
 
 static void agree(const abut_model *m, const char *path, const char *file) {
-  abut_findings findings = {0};
+  finding_list findings = {0};
   mjModel *mj = NULL;
-  REQUIRE(abut_import_compile(path, &findings, &mj) == ABUT_OK);
-  abut_findings_free(&findings);
+  REQUIRE(import_compile(path, &findings, &mj) == ABUT_OK);
+  findings_free(&findings);
   int same = m->nq == mj->nq && m->nv == mj->nv && m->nu == mj->nu && m->nbody == mj->nbody &&
              m->njnt == mj->njnt && m->ngeom == mj->ngeom && m->nkey == mj->nkey;
   AGREE(same, file);
@@ -323,12 +323,12 @@ static void check_refused(const char *path, const char *file, const char *word) 
   if (mj_version() < 300 && status == ABUT_ERROR_FILE) return;
   AGREE(status == ABUT_ERROR_UNSUPPORTED && !model, file);
   char message[4096];
-  abut_findings findings = {0};
+  finding_list findings = {0};
   snprintf(message, sizeof message, "%s", abut_error_message());
   if (!strstr(message, word)) test_fail(__FILE__, __LINE__, "'%s' is not in: %s", word, message);
   mjModel *mj = NULL;
-  REQUIRE(abut_import_compile(path, &findings, &mj) == ABUT_OK);
-  abut_findings_free(&findings);
+  REQUIRE(import_compile(path, &findings, &mj) == ABUT_OK);
+  findings_free(&findings);
   for (int i = 0; i < mj->ntendon && !strstr(message, " more"); i++) {
     const char *name = mj_id2name(mj, mjOBJ_TENDON, i);
     AGREE(!name || strstr(message, name), file);

@@ -139,11 +139,11 @@ static abut_status toy_open(toy *t, items_runner *r, int32_t threads, int gpu) {
   void *scratch;
   fake_know(address_of(toy_kernel));
   fake_know(address_of(toy_room));
-  ABUT_TRY(items_open_gpu(r, 0));
-  ABUT_TRY(items_share(r, &shared, 1, sizeof t->batch));
-  ABUT_TRY(items_ask(r, address_of(toy_room), &t->batch, sizeof t->batch));
+  ATTEMPT(items_open_gpu(r, 0));
+  ATTEMPT(items_share(r, &shared, 1, sizeof t->batch));
+  ATTEMPT(items_ask(r, address_of(toy_room), &t->batch, sizeof t->batch));
   CHECK(t->batch.room == 3);
-  ABUT_TRY(items_scratch(r, (size_t)t->batch.room * sizeof(double), &scratch));
+  ATTEMPT(items_scratch(r, (size_t)t->batch.room * sizeof(double), &scratch));
   t->batch.scratch = scratch;
   return ABUT_OK;
 }

@@ -21,23 +21,23 @@ static void pair_free(pair *p) {
   free(p->tree[1]);
 }
 
-static abut_tree tree_of(const mesh *m) {
-  abut_tree t;
-  CHECK_STATUS(abut_tree_build(m->x, m->nx, m->t, m->nt, NULL, &t), ABUT_OK);
+static sphere_tree tree_of(const mesh *m) {
+  sphere_tree t;
+  CHECK_STATUS(sphere_tree_build(m->x, m->nx, m->t, m->nt, NULL, &t), ABUT_OK);
   return t;
 }
 
 /* Keeps the trees that the meshes have now. */
 static void keep_trees(pair *p) {
   for (int j = 0; j < 2; j++) {
-    abut_tree t = tree_of(j ? &p->b : &p->a);
+    sphere_tree t = tree_of(j ? &p->b : &p->a);
     int32_t *id = calloc((size_t)t.nodenum, sizeof *id), num = 0;
     p->tree[j] = calloc((size_t)t.nodenum, sizeof *p->tree[j]);
     for (int32_t n = 0; n < t.nodenum; n++) id[n] = t.child[n] < 0 ? ~t.child[n] : ~num++;
     for (int32_t n = 0; n < t.nodenum; n++)
       for (int c = 0; c < 2 && t.child[n] >= 0; c++) p->tree[j][~id[n]][c] = id[t.child[n] + c];
     free(id);
-    abut_tree_free(&t);
+    sphere_tree_free(&t);
   }
 }
 
@@ -360,8 +360,8 @@ TEST(monotone) {
 static longrange_block run_block(const pair *p, double epsilon, int weighted, double margin,
                                  int32_t capacity) {
   const item_kernels *k = item_kernels_find(ABUT_F64, NULL);
-  abut_tree t[2] = {tree_of(&p->a), tree_of(&p->b)};
-  longrange_block q = {.tree = {abut_tree_view(&t[0]), abut_tree_view(&t[1])},
+  sphere_tree t[2] = {tree_of(&p->a), tree_of(&p->b)};
+  longrange_block q = {.tree = {sphere_tree_view(&t[0]), sphere_tree_view(&t[1])},
                        .epsilon = epsilon,
                        .length = 1,
                        .margin = margin,
@@ -376,7 +376,7 @@ static longrange_block run_block(const pair *p, double epsilon, int weighted, do
   }
   free(q.entry);
   free(q.rows);
-  for (int j = 0; j < 2; j++) abut_tree_free(&t[j]);
+  for (int j = 0; j < 2; j++) sphere_tree_free(&t[j]);
   return q;
 }
 

@@ -47,8 +47,7 @@ TEST(obj_index_forms) {
   const int32_t expected[12] = {0, 2, 1, 0, 1, 3, 0, 3, 2, 1, 2, 3};
   CHECK(memcmp(mesh->triangles, expected, sizeof expected) == 0);
   double moment[10];
-  CHECK_STATUS(abut_mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment),
-               ABUT_OK);
+  CHECK_STATUS(mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment), ABUT_OK);
   CHECK_REL(moment[0], 1.0 / 6, 1e-14);
   abut_triangles_destroy(mesh);
 }
@@ -107,8 +106,7 @@ TEST(stl_text) {
   double moment[10];
   REQUIRE(load_text("tetra.stl", stl_tetra, &mesh) == ABUT_OK);
   CHECK(mesh->nvertex == 4 && mesh->ntriangle == 4);
-  CHECK_STATUS(abut_mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment),
-               ABUT_OK);
+  CHECK_STATUS(mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment), ABUT_OK);
   CHECK_REL(moment[0], 1.0 / 6, 1e-14);
   abut_triangles_destroy(mesh);
 }
@@ -194,12 +192,12 @@ static void box_points(double points[24], double a, double b, double c, double x
 TEST(volume_of_box) {
   double points[24], moment[10];
   box_points(points, 1, 2, 3, 0, 0, 0);
-  REQUIRE(abut_mesh_moment(points, 8, box_faces, 12, moment) == ABUT_OK);
+  REQUIRE(mesh_moment(points, 8, box_faces, 12, moment) == ABUT_OK);
   const double expected[10] = {6, 3, 6, 9, 2, 8, 18, 3, 4.5, 9};
   for (int i = 0; i < 10; i++) CHECK_REL(moment[i], expected[i], 1e-13);
   /* a metre-sized box ten kilometres away keeps its volume's digits */
   box_points(points, 1, 2, 3, 1e4, -1e4, 1e4);
-  REQUIRE(abut_mesh_moment(points, 8, box_faces, 12, moment) == ABUT_OK);
+  REQUIRE(mesh_moment(points, 8, box_faces, 12, moment) == ABUT_OK);
   CHECK_REL(moment[0], 6, 1e-10);
   CHECK_REL(moment[1], 6 * (1e4 + 0.5), 1e-10);
 }
@@ -208,20 +206,20 @@ TEST(volume_refused) {
   double points[24], moment[10];
   int32_t faces[36];
   box_points(points, 1, 1, 1, 0, 0, 0);
-  CHECK_STATUS(abut_mesh_moment(points, 8, box_faces, 11, moment), ABUT_ERROR_MODEL);
+  CHECK_STATUS(mesh_moment(points, 8, box_faces, 11, moment), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "it is open at edge") != NULL);
-  CHECK_STATUS(abut_mesh_moment(points, 8, box_faces, 0, moment), ABUT_ERROR_MODEL);
+  CHECK_STATUS(mesh_moment(points, 8, box_faces, 0, moment), ABUT_ERROR_MODEL);
   memcpy(faces, box_faces, sizeof faces);
   faces[3] = 0, faces[4] = 2, faces[5] = 1;
-  CHECK_STATUS(abut_mesh_moment(points, 8, faces, 12, moment), ABUT_ERROR_MODEL);
+  CHECK_STATUS(mesh_moment(points, 8, faces, 12, moment), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "bounds several faces") != NULL);
   for (int f = 0; f < 12; f++)
     for (int k = 0; k < 3; k++) faces[3 * f + k] = box_faces[3 * f + 2 - k];
-  CHECK_STATUS(abut_mesh_moment(points, 8, faces, 12, moment), ABUT_ERROR_MODEL);
+  CHECK_STATUS(mesh_moment(points, 8, faces, 12, moment), ABUT_ERROR_MODEL);
   CHECK(strstr(abut_error_message(), "must point outward") != NULL);
   faces[0] = 8;
-  CHECK_STATUS(abut_mesh_moment(points, 8, faces, 12, moment), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_mesh_moment(NULL, 8, faces, 12, moment), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(mesh_moment(points, 8, faces, 12, moment), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(mesh_moment(NULL, 8, faces, 12, moment), ABUT_ERROR_ARGUMENT);
 }
 
 /* ---------------------------------------------------------------------------------------- other people's
@@ -258,8 +256,7 @@ TEST(models_of_others) {
 
 static double volume(const abut_triangles *mesh) {
   double moment[10];
-  CHECK_STATUS(abut_mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment),
-               ABUT_OK);
+  CHECK_STATUS(mesh_moment(mesh->vertices, mesh->nvertex, mesh->triangles, mesh->ntriangle, moment), ABUT_OK);
   return moment[0];
 }
 

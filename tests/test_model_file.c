@@ -57,7 +57,7 @@ static abut_model *make_model(void) {
   motor.joint = 1;
   CHECK_STATUS(abut_builder_add_actuator(b, &motor, NULL), ABUT_OK);
   CHECK_STATUS(abut_builder_add_key(b, "home", NULL, NULL, NULL), ABUT_OK);
-  CHECK_STATUS(abut_builder_set_warnings(b, "ignored: a texture\n"), ABUT_OK);
+  CHECK_STATUS(builder_set_warnings(b, "ignored: a texture\n"), ABUT_OK);
   CHECK_STATUS(abut_builder_finish(b, &m), ABUT_OK);
   abut_builder_destroy(b);
   return m;
@@ -102,7 +102,7 @@ TEST(round_trip) {
   REQUIRE(abut_model_save(saved, path) == ABUT_OK);
   REQUIRE(abut_model_load(path, NULL, &loaded) == ABUT_OK);
 #define X(name) CHECK(loaded->name == saved->name);
-  ABUT_MODEL_COUNTS(X)
+  MODEL_COUNTS(X)
 #undef X
   const int32_t nq = saved->nq, nv = saved->nv, nu = saved->nu;
 #define X(type, name, rows, columns)                                                                         \

@@ -127,8 +127,8 @@ static void scale_model(abut_model *m, double l, double mass) {
   scale_state(m, m->qpos_spring, NULL, l);
   for (int32_t j = 0; j < m->njnt; j++) scale_joint(m, j, l, mass);
   for (int32_t a = 0; a < m->nu; a++) scale_actuator(m, a, l, mass);
-  CHECK_STATUS(abut_model_validate(m), ABUT_OK);
-  abut_model_derive(m);
+  CHECK_STATUS(model_validate(m), ABUT_OK);
+  model_derive(m);
 }
 
 enum { SCENE_ENVS = 2, SCENE_STEPS = 40 };

@@ -132,13 +132,13 @@ TEST(crossed_bars_need_edges_that_are_not_the_deepest) {
 }
 
 /* Two cubes flat on each other, turned and moved along their faces. */
-static void flat_poses(double poses[14], abut_draw *draw, double tau) {
+static void flat_poses(double poses[14], point_draw *draw, double tau) {
   static const double first[7] = {0, 0, 0, 1, 0, 0, 0};
-  double angle = 3.141592653589793 * abut_draw_next(draw);
+  double angle = 3.141592653589793 * point_draw_next(draw);
   memcpy(poses, first, sizeof first);
-  poses[7] = 1.9 * abut_draw_next(draw) - 0.95;
-  poses[8] = 1.9 * abut_draw_next(draw) - 0.95;
-  poses[9] = 2 - tau * abut_draw_next(draw);
+  poses[7] = 1.9 * point_draw_next(draw) - 0.95;
+  poses[8] = 1.9 * point_draw_next(draw) - 0.95;
+  poses[9] = 2 - tau * point_draw_next(draw);
   poses[10] = cos(angle / 2);
   poses[11] = poses[12] = 0;
   poses[13] = sin(angle / 2);
@@ -161,7 +161,7 @@ TEST(what_is_suggested_is_enough_in_other_poses) {
   abut_manifold_options o = options_of(tau);
   abut_manifold_counts k = suggest(&a, &b, &o, 1);
   abut_manifold *m = NULL;
-  abut_draw draw = abut_draw_start(7, 0);
+  point_draw draw = point_draw_start(7, 0);
   int short_of = 0;
   o.edges[0] = o.edges[1] = -1;
   CHECK_STATUS(abut_manifold_create(&a.s, &b.s, &o, &m), ABUT_OK);

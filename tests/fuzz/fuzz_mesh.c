@@ -6,18 +6,18 @@
 #include <string.h>
 
 static void read_as(const char *path, const uint8_t *data, size_t size) {
-  abut_mesh mesh = {0};
+  triangle_mesh mesh = {0};
   char *bytes = malloc(size + 1);
   if (!bytes) return;
   memcpy(bytes, data, size);
   bytes[size] = 0;
-  if (abut_mesh_parse(path, bytes, size, &mesh) == ABUT_OK) {
+  if (triangle_mesh_parse(path, bytes, size, &mesh) == ABUT_OK) {
     for (int64_t i = 0; i < 3 * mesh.npoint; i++)
       if (!isfinite(mesh.points[i])) abort();
     for (int64_t i = 0; i < 3 * mesh.nface; i++)
       if (mesh.faces[i] < 0 || mesh.faces[i] >= mesh.npoint) abort();
   }
-  abut_mesh_free(&mesh);
+  triangle_mesh_free(&mesh);
   free(bytes);
 }
 

@@ -77,7 +77,7 @@ static void ask(const abut_model *m) {
 
 static void load(uint8_t *bytes, size_t size) {
   abut_model *m = NULL;
-  if (abut_model_file_parse("fuzz.abut", bytes, size, &m) == ABUT_OK) {
+  if (model_file_parse("fuzz.abut", bytes, size, &m) == ABUT_OK) {
     ask(m);
     step(m);
   }
@@ -90,12 +90,12 @@ static size_t length_by_counts(const uint8_t *data, int surfaces) {
   abut_model m = {0};
   const uint8_t *at = data + START;
 #define X(name) memcpy(&m.name, at, 4), at += 4;
-  ABUT_MODEL_COUNTS(X)
+  MODEL_COUNTS(X)
   if (surfaces) {
-    ABUT_SURFACE_COUNTS(X)
+    MODEL_SURFACE_COUNTS(X)
   }
 #undef X
-  int64_t bytes = abut_model_bytes(&m);
+  int64_t bytes = model_bytes(&m);
   size_t header = HEADER + (surfaces ? 4 * SURFACE_COUNTS : 0);
   return bytes < 0 || bytes > MOST_BYTES ? 0 : header + (size_t)bytes + SEAL;
 }

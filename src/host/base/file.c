@@ -18,7 +18,7 @@ int32_t abut_file_has_extension(const char *path, const char *extension) {
 
 /* Fails in errno's words. */
 static abut_status cannot_read(const char *path) {
-  return abut_fail(ABUT_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
+  return fail_with(ABUT_ERROR_FILE, "cannot read '%s': %s", path, strerror(errno));
 }
 
 static abut_status read_stream(FILE *stream, const char *path, char **data, size_t *size) {
@@ -26,10 +26,10 @@ static abut_status read_stream(FILE *stream, const char *path, char **data, size
   if (fstat(fileno(stream), &about) != 0) return cannot_read(path);
   size_t expected = (size_t)about.st_size;
   char *bytes = malloc(expected + 1);
-  if (!bytes) return abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory for its %zu bytes", path, expected);
+  if (!bytes) return fail_with(ABUT_ERROR_MEMORY, "'%s': no memory for its %zu bytes", path, expected);
   if (fread(bytes, 1, expected, stream) != expected) {
     free(bytes);
-    return abut_fail(ABUT_ERROR_FILE, "cannot read '%s': it ended or failed before its %zu bytes", path,
+    return fail_with(ABUT_ERROR_FILE, "cannot read '%s': it ended or failed before its %zu bytes", path,
                      expected);
   }
   bytes[expected] = 0;
@@ -40,15 +40,15 @@ static abut_status read_stream(FILE *stream, const char *path, char **data, size
 
 abut_status abut_file_open(const char *path, FILE **stream) {
   struct stat about;
-  ABUT_REQUIRE(path, "path");
-  ABUT_REQUIRE(stream, "stream");
+  REQUIRE_POINTER(path, "path");
+  REQUIRE_POINTER(stream, "stream");
   *stream = NULL;
   /* a pipe would wait for its writer */
   int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return cannot_read(path);
   if (fstat(file, &about) == 0 && !S_ISREG(about.st_mode)) {
     close(file);
-    return abut_fail(ABUT_ERROR_FILE, "cannot read '%s': not a regular file", path);
+    return fail_with(ABUT_ERROR_FILE, "cannot read '%s': not a regular file", path);
   }
   *stream = fdopen(file, "rb");
   if (*stream) return ABUT_OK;
@@ -59,11 +59,11 @@ abut_status abut_file_open(const char *path, FILE **stream) {
 
 abut_status abut_file_read(const char *path, char **data, size_t *size) {
   FILE *stream;
-  ABUT_REQUIRE(path, "path");
-  ABUT_REQUIRE(data, "data");
-  ABUT_REQUIRE(size, "size");
+  REQUIRE_POINTER(path, "path");
+  REQUIRE_POINTER(data, "data");
+  REQUIRE_POINTER(size, "size");
   *data = NULL;
-  ABUT_TRY(abut_file_open(path, &stream));
+  ATTEMPT(abut_file_open(path, &stream));
   abut_status status = read_stream(stream, path, data, size);
   fclose(stream);
   return status;
@@ -72,21 +72,21 @@ abut_status abut_file_read(const char *path, char **data, size_t *size) {
 /* ---------------------------------------------------------------------------------------- writing */
 
 static abut_status cannot_write(const char *path) {
-  return abut_fail(ABUT_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
+  return fail_with(ABUT_ERROR_FILE, "cannot write '%s': %s", path, strerror(errno));
 }
 
 /* A name that no other program and no earlier call uses: the process's number, and a counter for those that a
  * killed program of the same number left. */
 abut_status abut_output_open(const char *path, char **partial) {
   struct stat about;
-  ABUT_REQUIRE(path, "path");
-  ABUT_REQUIRE(partial, "partial");
+  REQUIRE_POINTER(path, "path");
+  REQUIRE_POINTER(partial, "partial");
   *partial = NULL;
   if (stat(path, &about) == 0 && !S_ISREG(about.st_mode))
-    return abut_fail(ABUT_ERROR_FILE, "cannot write '%s': it exists and is not a regular file", path);
+    return fail_with(ABUT_ERROR_FILE, "cannot write '%s': it exists and is not a regular file", path);
   size_t room = strlen(path) + 64;
   char *name = malloc(room);
-  if (!name) return abut_fail(ABUT_ERROR_MEMORY, "cannot write '%s': no memory for its name", path);
+  if (!name) return fail_with(ABUT_ERROR_MEMORY, "cannot write '%s': no memory for its name", path);
   int file = -1;
   for (int i = 0; file < 0; i++) {
     snprintf(name, room, "%s.%ld-%d.part", path, (long)getpid(), i);
@@ -104,8 +104,8 @@ abut_status abut_output_open(const char *path, char **partial) {
 
 abut_status abut_output_close(const char *path, char *partial, int32_t complete) {
   abut_status status = ABUT_OK;
-  ABUT_REQUIRE(path, "path");
-  ABUT_REQUIRE(partial, "partial");
+  REQUIRE_POINTER(path, "path");
+  REQUIRE_POINTER(partial, "partial");
   if (complete && rename(partial, path) != 0) {
     status = cannot_write(path);
     complete = 0;
@@ -128,9 +128,9 @@ static int write_stream(const char *path, const void *data, size_t size) {
 
 abut_status abut_file_write(const char *path, const void *data, size_t size) {
   char *partial;
-  ABUT_REQUIRE(path, "path");
-  if (size) ABUT_REQUIRE(data, "data");
-  ABUT_TRY(abut_output_open(path, &partial));
+  REQUIRE_POINTER(path, "path");
+  if (size) REQUIRE_POINTER(data, "data");
+  ATTEMPT(abut_output_open(path, &partial));
   abut_status status = write_stream(partial, data, size) ? ABUT_OK : cannot_write(path);
   abut_status closed = abut_output_close(path, partial, status == ABUT_OK);
   return status == ABUT_OK ? closed : status;

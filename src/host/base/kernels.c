@@ -3,9 +3,9 @@
 
 static abut_status found(int32_t dtype, const void *kernels) {
   if (dtype != ABUT_F64 && dtype != ABUT_F32)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
+    return fail_with(ABUT_ERROR_ARGUMENT, "dtype %d is unknown", dtype);
   if (kernels) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_UNSUPPORTED, "dtype %s: this build has no such kernels for this processor",
+  return fail_with(ABUT_ERROR_UNSUPPORTED, "dtype %s: this build has no such kernels for this processor",
                    dtype == ABUT_F64 ? "f64" : "f32");
 }
 

@@ -5,7 +5,7 @@
 
 /* By name and value. */
 #define OPTION_RANGE(ok, name, format, value)                                                                \
-  if (!(ok)) return abut_fail(ABUT_ERROR_ARGUMENT, "option %s: %" format " is out of range", name, value)
+  if (!(ok)) return fail_with(ABUT_ERROR_ARGUMENT, "option %s: %" format " is out of range", name, value)
 /* Of one that has words (abut_option_word). */
 #define OPTION_CHOICE(name, value) OPTION_RANGE(abut_option_word(name, value), name, "d", value)
 

@@ -141,7 +141,7 @@ void pool_run(pool *p, int32_t count, pool_work work, void *arg) {
 abut_status pool_create(int32_t threads, pool **created) {
   const size_t others = threads > 1 ? (size_t)threads - 1 : 0;
   pool *p = calloc(1, sizeof *p + others * sizeof *p->others);
-  if (!p) return abut_fail(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", threads, PLURAL(threads));
+  if (!p) return fail_with(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", threads, PLURAL(threads));
   p->threads = threads;
   renew(p);
   *created = p;

@@ -5,7 +5,7 @@
 
 static _Thread_local char message[4096];
 
-abut_status abut_fail(abut_status status, const char *format, ...) {
+abut_status fail_with(abut_status status, const char *format, ...) {
   va_list args;
   va_start(args, format);
   vsnprintf(message, sizeof message, format, args);

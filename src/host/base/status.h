@@ -4,18 +4,18 @@
 #include "abut/abut.h"
 
 /* Stores a message and returns status. */
-abut_status abut_fail(abut_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+abut_status fail_with(abut_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Ends a noun of messages after a number: "1 environment", "2 environments". */
 #define PLURAL(n) ((n) == 1 ? "" : "s")
 
 /* Refuses a null pointer; name: the argument's in abut.h. Only in the function that the caller called. */
-#define ABUT_REQUIRE(pointer, name)                                                                          \
+#define REQUIRE_POINTER(pointer, name)                                                                       \
   do {                                                                                                       \
-    if (!(pointer)) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: %s is NULL", __func__, name);                 \
+    if (!(pointer)) return fail_with(ABUT_ERROR_ARGUMENT, "%s: %s is NULL", __func__, name);                 \
   } while (0)
 
-#define ABUT_TRY(call)                                                                                       \
+#define ATTEMPT(call)                                                                                        \
   do {                                                                                                       \
     abut_status try_status_ = (call);                                                                        \
     if (try_status_ != ABUT_OK) return try_status_;                                                          \

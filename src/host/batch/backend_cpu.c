@@ -34,10 +34,10 @@ static void cpu_destroy(abut_batch *b) {
 }
 static abut_status cpu_open(abut_batch *b) {
   b->nworker = worker_count(b);
-  if (!b->pool) ABUT_TRY(pool_create(b->nworker, &b->pool));
+  if (!b->pool) ATTEMPT(pool_create(b->nworker, &b->pool));
   b->workers = calloc((size_t)b->nworker, sizeof *b->workers);
   if (!b->workers)
-    return abut_fail(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", b->nworker, PLURAL(b->nworker));
+    return fail_with(ABUT_ERROR_MEMORY, "%d thread%s: out of memory", b->nworker, PLURAL(b->nworker));
   abut_status status = ABUT_OK;
   for (int32_t i = 0; i < b->nworker && status == ABUT_OK; i++) status = worker_create(b, &b->workers[i]);
   if (status != ABUT_OK) cpu_close(b);
@@ -48,7 +48,7 @@ static abut_status cpu_allocate(const abut_batch *b, size_t bytes, char **memory
   (void)b;
   *memory = malloc(bytes ? bytes : 1);
   if (*memory) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MEMORY, "out of memory: %.3g GiB more", (double)bytes / 0x1p30);
+  return fail_with(ABUT_ERROR_MEMORY, "out of memory: %.3g GiB more", (double)bytes / 0x1p30);
 }
 static void cpu_release(const abut_batch *b, void *memory) {
   (void)b;
@@ -121,8 +121,8 @@ static void run_worker(worker *w, void *arg) {
 
 static abut_status cpu_run(abut_batch *b, const program *p, program_io *io, const caller_array *arrays,
                            int count, program_report report) {
-  (void)arrays, (void)count;              /* io points to them */
-  if (!b->workers) ABUT_TRY(cpu_open(b)); /* there was no memory for them before */
+  (void)arrays, (void)count;             /* io points to them */
+  if (!b->workers) ATTEMPT(cpu_open(b)); /* there was no memory for them before */
   thread_run run = {p, io, report, 0};
   workers_run(b, run_worker, &run);
   return ABUT_OK;

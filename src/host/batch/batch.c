@@ -42,29 +42,29 @@ static const backend *backend_of(const abut_options *o) {
 /* What follows from model and options alone. */
 static abut_status plan(const abut_model *model, const abut_options *options, abut_batch *b) {
   b->options = *options;
-  ABUT_TRY(options_resolve(model, &b->options));
-  ABUT_TRY(precision_check(model, &b->options));
+  ATTEMPT(options_resolve(model, &b->options));
+  ATTEMPT(precision_check(model, &b->options));
   b->model = model;
   b->method = methods[b->options.method];
   const backend *k = backend_of(&b->options);
-  ABUT_TRY(k->find(&b->options));
+  ATTEMPT(k->find(&b->options));
   b->backend = k;
-  ABUT_TRY(k->kernels(&b->options, &b->kernels));
+  ATTEMPT(k->kernels(&b->options, &b->kernels));
   b->capacity = b->nslot = initial_capacity(b);
   parameters_count(b);
-  ABUT_TRY(params_create(model, &b->options, &b->params));
+  ATTEMPT(params_create(model, &b->options, &b->params));
   b->room = b->method->room(&b->params);
   return ABUT_OK;
 }
 
 abut_status abut_batch_memory(const abut_model *model, const abut_options *options, int64_t nstep,
                               int64_t *bytes_per_env, int64_t *bytes_total) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(options, "options");
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(options, "options");
   if (nstep < 0)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_batch_memory: nstep %lld is negative", (long long)nstep);
+    return fail_with(ABUT_ERROR_ARGUMENT, "abut_batch_memory: nstep %lld is negative", (long long)nstep);
   abut_batch b = {0};
-  ABUT_TRY(plan(model, options, &b));
+  ATTEMPT(plan(model, options, &b));
   int64_t workers = b.backend->lane_bytes(&b);
   int64_t states = b.backend == &backend_cpu ? 2 * state_bytes(&b) : 0; /* a GPU's are among its lanes' */
   int64_t record = nstep > 0 ? tape_bytes(&b, nstep) : 0;
@@ -84,7 +84,7 @@ abut_status record_allocate(const abut_batch *b, const backend *memory, int64_t 
   r->count = (int32_t *)(void *)count;
   r->pair = (int32_t *)(void *)pair;
   if (status != ABUT_ERROR_MEMORY) return status;
-  return abut_fail(status, "%lld contact records of %d contacts: out of memory", (long long)rows,
+  return fail_with(status, "%lld contact records of %d contacts: out of memory", (long long)rows,
                    b->capacity);
 }
 void record_free(const abut_batch *b, const backend *memory, contact_record *r) {
@@ -101,7 +101,7 @@ static abut_status state_allocate(const abut_batch *b, batch_state *s) {
   s->status = calloc(n, sizeof *s->status);
   s->fresh = calloc(n, 1);
   if (!s->qpos || !s->qvel || !s->status || !s->fresh)
-    return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s: out of memory", (long long)b->options.nenv,
+    return fail_with(ABUT_ERROR_MEMORY, "%lld environment%s: out of memory", (long long)b->options.nenv,
                      PLURAL(b->options.nenv));
   return record_allocate(b, &backend_cpu, b->options.nenv, &s->warm);
 }
@@ -117,34 +117,34 @@ static void state_free(const abut_batch *b, batch_state *s) {
 static abut_status refuse_if_too_large(const abut_model *model, const abut_options *options) {
   int64_t total;
   if (options->device == ABUT_DEVICE_CUDA) return ABUT_OK; /* its own memory decides */
-  ABUT_TRY(abut_batch_memory(model, options, 0, NULL, &total));
+  ATTEMPT(abut_batch_memory(model, options, 0, NULL, &total));
   double physical = memory_installed();
   if ((double)total > physical)
-    return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s %.1f GiB, this machine has %.1f GiB",
+    return fail_with(ABUT_ERROR_MEMORY, "%lld environment%s %.1f GiB, this machine has %.1f GiB",
                      (long long)options->nenv, options->nenv == 1 ? " needs" : "s need",
                      (double)total / 0x1p30, physical / 0x1p30);
   return ABUT_OK;
 }
 
 static abut_status create(const abut_model *model, const abut_options *options, abut_batch *b) {
-  ABUT_TRY(refuse_if_too_large(model, options));
-  ABUT_TRY(plan(model, options, b));
-  ABUT_TRY(state_allocate(b, &b->state));
-  if (b->backend == &backend_cpu) ABUT_TRY(state_allocate(b, &b->next));
-  ABUT_TRY(parameters_default(b));
-  ABUT_TRY(program_create(&b->method->forward, &b->params, &b->forward));
-  ABUT_TRY(program_create(&b->method->reverse, &b->params, &b->reverse));
-  ABUT_TRY(b->backend->open(b));
+  ATTEMPT(refuse_if_too_large(model, options));
+  ATTEMPT(plan(model, options, b));
+  ATTEMPT(state_allocate(b, &b->state));
+  if (b->backend == &backend_cpu) ATTEMPT(state_allocate(b, &b->next));
+  ATTEMPT(parameters_default(b));
+  ATTEMPT(program_create(&b->method->forward, &b->params, &b->forward));
+  ATTEMPT(program_create(&b->method->reverse, &b->params, &b->reverse));
+  ATTEMPT(b->backend->open(b));
   return abut_batch_reset(b, NULL, -1);
 }
 
 abut_status abut_batch_create(const abut_model *model, const abut_options *options, abut_batch **batch) {
-  ABUT_REQUIRE(batch, "batch");
+  REQUIRE_POINTER(batch, "batch");
   *batch = NULL;
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(options, "options");
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(options, "options");
   abut_batch *b = calloc(1, sizeof *b);
-  if (!b) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
+  if (!b) return fail_with(ABUT_ERROR_MEMORY, "batch: out of memory");
   abut_status status = create(model, options, b);
   if (status != ABUT_OK) {
     abut_batch_destroy(b);
@@ -174,7 +174,7 @@ abut_options abut_batch_get_options(const abut_batch *b) { return b ? b->options
 /* A copy of a record of `old` contacts per row with room for b->capacity. */
 static abut_status record_copy(const abut_batch *b, int64_t rows, int32_t old, const contact_record *r,
                                contact_record *copy) {
-  ABUT_TRY(record_allocate(b, &backend_cpu, rows, copy));
+  ATTEMPT(record_allocate(b, &backend_cpu, rows, copy));
   size_t e = elem_size(b) * (size_t)b->method->kept;
   for (int64_t i = 0; i < rows; i++) {
     copy->count[i] = r->count[i];
@@ -201,7 +201,7 @@ static abut_status reopen(abut_batch *b, int32_t *length, int32_t wanted) {
 }
 
 static abut_status grow_slots(abut_batch *b, int32_t need) {
-  ABUT_TRY(b->backend->fetch(b));
+  ATTEMPT(b->backend->fetch(b));
   return reopen(b, &b->nslot, larger(b, need));
 }
 
@@ -230,9 +230,9 @@ static abut_status grow_records(abut_batch *b, int32_t capacity) {
 
 static abut_status grow_contacts(abut_batch *b, int32_t need) {
   int32_t wanted = larger(b, need);
-  ABUT_TRY(b->backend->fetch(b));
+  ATTEMPT(b->backend->fetch(b));
   if (wanted > b->capacity) { /* it is already where lane groups could not follow the records */
-    ABUT_TRY(grow_records(b, wanted));
+    ATTEMPT(grow_records(b, wanted));
     tape_free(b);
     b->tape_valid = 0;
   }
@@ -250,7 +250,7 @@ static abut_status check_room(abut_batch *b, int32_t need) {
          available = abut_memory_available();
   b->room = had;
   if (b->cuda || bytes <= available) return ABUT_OK;
-  return abut_fail(
+  return fail_with(
       ABUT_ERROR_MEMORY,
       "long-range contact: %d pairs of nodes in an environment need %.1f GiB in %d thread%s, %.1f GiB "
       "available; coarser meshes, a smaller epsilon or fewer threads need less",
@@ -259,9 +259,9 @@ static abut_status check_room(abut_batch *b, int32_t need) {
 
 static abut_status grow_room(abut_batch *b, int64_t need) {
   if (need > INT32_MAX / 2)
-    return abut_fail(ABUT_ERROR_MEMORY, "long-range lists of %lld entries are too long", (long long)need);
-  ABUT_TRY(check_room(b, (int32_t)need));
-  ABUT_TRY(b->backend->fetch(b));
+    return fail_with(ABUT_ERROR_MEMORY, "long-range lists of %lld entries are too long", (long long)need);
+  ATTEMPT(check_room(b, (int32_t)need));
+  ATTEMPT(b->backend->fetch(b));
   return reopen(b, &b->room, need > b->room ? (int32_t)need : b->room);
 }
 
@@ -279,7 +279,7 @@ abut_status batch_use_kernels(abut_batch *b, const method_kernels *kernels) {
 abut_status batch_copy_tensor(const abut_batch *b, const char *name, const abut_tensor *t, char **copy) {
   size_t bytes = tensor_bytes(t);
   *copy = malloc(bytes + 1);
-  if (!*copy) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory", name);
+  if (!*copy) return fail_with(ABUT_ERROR_MEMORY, "%s: out of memory", name);
   if (tensor_on_gpu(t)) return b->backend->read(b, *copy, tensor_data(t), bytes);
   memcpy(*copy, tensor_data(t), bytes);
   return ABUT_OK;
@@ -293,11 +293,11 @@ static void renew(abut_batch *b, int64_t env) {
 }
 
 abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
-  ABUT_REQUIRE(b, "batch");
+  REQUIRE_POINTER(b, "batch");
   const abut_model *m = b->model;
   if (key < -1 || key >= m->nkey)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
-  ABUT_TRY(b->backend->fetch(b));
+    return fail_with(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
+  ATTEMPT(b->backend->fetch(b));
   const double *qpos = key < 0 ? m->qpos0 : m->key_qpos + (size_t)key * (size_t)m->nq;
   for (int64_t env = 0; env < b->options.nenv; env++) {
     if (mask && !mask[env]) continue;
@@ -315,7 +315,7 @@ static abut_status check_state(const abut_batch *b, const abut_tensor *qpos, con
                                int may_broadcast) {
   const int64_t broadcast[2] = {may_broadcast, 0};
   int64_t q[2] = {b->options.nenv, b->model->nq}, v[2] = {b->options.nenv, b->model->nv};
-  ABUT_TRY(tensor_check("qpos", qpos, &b->options, 'r', 2, q, broadcast));
+  ATTEMPT(tensor_check("qpos", qpos, &b->options, 'r', 2, q, broadcast));
   return tensor_check("qvel", qvel, &b->options, 'r', 2, v, broadcast);
 }
 
@@ -340,9 +340,9 @@ static abut_status check_quaternions(const abut_batch *b, const uint8_t *mask, c
       double norm = 0;
       for (int i = 0; i < 4; i++) norm = hypot(norm, elem_get(b, q, at + i));
       if (norm > 1e-10 && norm < 1e10) continue;
-      char label[ABUT_LABEL];
-      return abut_fail(ABUT_ERROR_ARGUMENT, "qpos[%lld]: the quaternion of %s has norm %g, 1 is needed",
-                       (long long)row, abut_model_label(m, 'j', j, label), norm);
+      char label[LABEL_SIZE];
+      return fail_with(ABUT_ERROR_ARGUMENT, "qpos[%lld]: the quaternion of %s has norm %g, 1 is needed",
+                       (long long)row, model_label(m, 'j', j, label), norm);
     }
   }
   return ABUT_OK;
@@ -366,8 +366,8 @@ static void assign_state(abut_batch *b, const uint8_t *mask, const abut_tensor *
 
 abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_tensor *qpos,
                                  const abut_tensor *qvel) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_TRY(check_state(b, qpos, qvel, 1));
+  REQUIRE_POINTER(b, "batch");
+  ATTEMPT(check_state(b, qpos, qvel, 1));
   const abut_tensor *t[2] = {qpos, qvel};
   char *data[2] = {NULL};
   abut_status status = b->backend->fetch(b);
@@ -382,9 +382,9 @@ abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_
 
 abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_tensor *qpos,
                                  abut_tensor *qvel) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_TRY(check_state(b, qpos, qvel, 0));
-  ABUT_TRY(b->backend->fetch((abut_batch *)b));
+  REQUIRE_POINTER(b, "batch");
+  ATTEMPT(check_state(b, qpos, qvel, 0));
+  ATTEMPT(b->backend->fetch((abut_batch *)b));
   const abut_tensor *t[2] = {qpos, qvel};
   const char *from[2] = {b->state.qpos, b->state.qvel};
   size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};
@@ -395,7 +395,7 @@ abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_
       size_t at = (size_t)env * n[i], bytes = (size_t)(end - env) * n[i];
       if (!t[i] || bytes == 0) continue;
       if (tensor_on_gpu(t[i]))
-        ABUT_TRY(b->backend->write(b, tensor_data(t[i]) + at, from[i] + at, bytes));
+        ATTEMPT(b->backend->write(b, tensor_data(t[i]) + at, from[i] + at, bytes));
       else
         memcpy(tensor_data(t[i]) + at, from[i] + at, bytes);
     }

@@ -32,7 +32,7 @@ struct abut_batch {
   const struct backend *backend;
   struct cuda_device *cuda;      /* backend_cuda.c; NULL on the CPU */
   struct stage_profile *profile; /* profile.h; NULL: nobody asks */
-  abut_tape tape;
+  rollout_tape tape;
   int32_t tape_valid;
 };
 

@@ -53,7 +53,7 @@ abut_status parameters_default(abut_batch *b) {
     parameter_array *p = &b->parameters[i];
     p->rows = 1;
     p->data = calloc((size_t)p->n + 1, elem_size(b));
-    if (!p->data) return abut_fail(ABUT_ERROR_MEMORY, "parameters: out of memory");
+    if (!p->data) return fail_with(ABUT_ERROR_MEMORY, "parameters: out of memory");
     for (int32_t j = 0; j < p->n; j++) elem_put(b, p->data, j, initial_number(b, i, j));
   }
   return ABUT_OK;
@@ -64,15 +64,15 @@ static abut_status check(const abut_batch *b, int i, const abut_tensor *t, const
   for (int64_t at = 0; at < count; at++) {
     double x = elem_get(b, data, at);
     if (!allowed(b, i, at % n, x))
-      return abut_fail(ABUT_ERROR_ARGUMENT, "%s[%lld, %lld]: %g is not allowed", names[i],
+      return fail_with(ABUT_ERROR_ARGUMENT, "%s[%lld, %lld]: %g is not allowed", names[i],
                        (long long)(at / n), (long long)(at % n), x);
   }
   return ABUT_OK;
 }
 
 abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_REQUIRE(p, "parameters");
+  REQUIRE_POINTER(b, "batch");
+  REQUIRE_POINTER(p, "parameters");
   const abut_tensor *const t[PARAM_COUNT] = {
 #define PARAMETER(name, count, initial, rule, bar) p->name,
 #include "kernels/clock/parameters.def"
@@ -81,7 +81,7 @@ abut_status abut_batch_set_parameters(abut_batch *b, const abut_parameters *p) {
   char *data[PARAM_COUNT] = {NULL};
   for (int i = 0; i < PARAM_COUNT; i++) {
     int64_t shape[2] = {b->options.nenv, b->parameters[i].n};
-    ABUT_TRY(tensor_check(names[i], t[i], &b->options, 'r', 2, shape, broadcast));
+    ATTEMPT(tensor_check(names[i], t[i], &b->options, 'r', 2, shape, broadcast));
   }
   abut_status status = b->backend->fetch(b);
   for (int i = 0; i < PARAM_COUNT && status == ABUT_OK; i++) {

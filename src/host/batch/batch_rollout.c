@@ -45,19 +45,19 @@ static void arrays_of(const abut_batch *b, const abut_rollout_args *a, program_i
 }
 
 static abut_status check_args(const abut_batch *b, const abut_rollout_args *a) {
-  if (a->nstep < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld is negative", (long long)a->nstep);
+  if (a->nstep < 0) return fail_with(ABUT_ERROR_ARGUMENT, "nstep %lld is negative", (long long)a->nstep);
   /* steps of all environments are counted, and so are rows of outputs, one more each */
   if (bytes_add(b->options.nenv, b->options.nenv, a->nstep) == INT64_MAX)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "nstep %lld: more steps of %lld environment%s than can be counted",
+    return fail_with(ABUT_ERROR_ARGUMENT, "nstep %lld: more steps of %lld environment%s than can be counted",
                      (long long)a->nstep, (long long)b->options.nenv, PLURAL(b->options.nenv));
   if (!(a->kick >= 0) || !real_holds(b->kernels->elem_size, a->kick))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "kick %g: must be from 0 to what the batch's dtype holds", a->kick);
+    return fail_with(ABUT_ERROR_ARGUMENT, "kick %g: must be from 0 to what the batch's dtype holds", a->kick);
   return ABUT_OK;
 }
 
 /* The new state counts from here on. */
 static abut_status commit(abut_batch *b, const program_io *io, abut_rollout_result *r) {
-  ABUT_TRY(b->backend->commit(b));
+  ATTEMPT(b->backend->commit(b));
   for (int64_t i = 0; i < b->options.nenv; i++) r->failed_envs += b->state.status[i] != 0;
   r->newton_iterations = io->newton_iterations;
   r->newton_iterations_max = io->newton_iterations_max;
@@ -84,38 +84,38 @@ static program_io io_of(const abut_batch *b, const abut_rollout_args *a) {
 
 /* Returns before the work is done; only a record that must grow waits for what is under way. */
 static abut_status enqueue(abut_batch *b, const abut_rollout_args *a) {
-  if (a->record) ABUT_TRY(tape_prepare(b, a));
+  if (a->record) ATTEMPT(tape_prepare(b, a));
   program_io io = io_of(b, a);
   b->tape_valid = 0;
-  ABUT_TRY(b->backend->enqueue(b, &b->forward, &io));
+  ATTEMPT(b->backend->enqueue(b, &b->forward, &io));
   b->tape_valid = a->record != 0;
   return ABUT_OK;
 }
 
 abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout_result *result,
                          abut_progress progress, void *user) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_REQUIRE(a, "args");
+  REQUIRE_POINTER(b, "batch");
+  REQUIRE_POINTER(a, "args");
   abut_rollout_result r = {0};
   program_io io;
   caller_array arrays[ARRAYS];
-  ABUT_TRY(check_args(b, a));
-  if (a->enqueue) ABUT_TRY(program_may_enqueue(b, result || progress));
+  ATTEMPT(check_args(b, a));
+  if (a->enqueue) ATTEMPT(program_may_enqueue(b, result || progress));
   arrays_of(b, a, &io, arrays);
-  ABUT_TRY(tensors_check(arrays, ARRAYS, &b->options, a->enqueue));
+  ATTEMPT(tensors_check(arrays, ARRAYS, &b->options, a->enqueue));
   if (a->enqueue) return enqueue(b, a);
   double start = program_seconds();
-  ABUT_TRY(b->backend->settle(b, NULL));
+  ATTEMPT(b->backend->settle(b, NULL));
   for (;; r.reruns++) {
     b->tape_valid = 0;
-    if (a->record) ABUT_TRY(tape_prepare(b, a));
+    if (a->record) ATTEMPT(tape_prepare(b, a));
     io = io_of(b, a);
-    ABUT_TRY(b->backend->run(b, &b->forward, &io, arrays, ARRAYS, (program_report){progress, user}));
-    if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "rollout stopped by its progress callback");
+    ATTEMPT(b->backend->run(b, &b->forward, &io, arrays, ARRAYS, (program_report){progress, user}));
+    if (io.stop) return fail_with(ABUT_ERROR_ARGUMENT, "rollout stopped by its progress callback");
     if (!io.need) break;
-    ABUT_TRY(batch_make_room(b, io.need, io.need_room, 0));
+    ATTEMPT(batch_make_room(b, io.need, io.need_room, 0));
   }
-  ABUT_TRY(commit(b, &io, &r));
+  ATTEMPT(commit(b, &io, &r));
   b->tape_valid = a->record != 0;
   r.seconds = program_seconds() - start;
   if (result) *result = r;
@@ -123,7 +123,7 @@ abut_status abut_rollout(abut_batch *b, const abut_rollout_args *a, abut_rollout
 }
 
 abut_status abut_batch_sync(abut_batch *b, abut_rollout_result *result) {
-  ABUT_REQUIRE(b, "batch");
+  REQUIRE_POINTER(b, "batch");
   abut_rollout_result r = {0};
   abut_status status = b->backend->settle(b, &r);
   if (result) *result = r;

@@ -46,30 +46,30 @@ static program_io io_of(const abut_batch *b, const abut_vjp_args *a) {
 }
 
 abut_status abut_rollout_vjp(abut_batch *b, const abut_vjp_args *a, abut_progress progress, void *user) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_REQUIRE(a, "args");
+  REQUIRE_POINTER(b, "batch");
+  REQUIRE_POINTER(a, "args");
   program_io io;
   caller_array arrays[ARRAYS];
-  if (a->enqueue) ABUT_TRY(program_may_enqueue(b, progress != NULL));
+  if (a->enqueue) ATTEMPT(program_may_enqueue(b, progress != NULL));
   if (!b->tape_valid)
-    return abut_fail(ABUT_ERROR_ARGUMENT,
+    return fail_with(ABUT_ERROR_ARGUMENT,
                      "abut_rollout_vjp: the batch's last call was not a rollout with record = 1");
   arrays_of(b, a, &io, arrays);
-  ABUT_TRY(tensors_check(arrays, ARRAYS, &b->options, a->enqueue));
-  if (!a->enqueue) ABUT_TRY(b->backend->settle(b, NULL));
+  ATTEMPT(tensors_check(arrays, ARRAYS, &b->options, a->enqueue));
+  if (!a->enqueue) ATTEMPT(b->backend->settle(b, NULL));
   for (;;) {
     io = io_of(b, a);
     if (a->enqueue) return b->backend->enqueue(b, &b->reverse, &io);
-    ABUT_TRY(b->backend->run(b, &b->reverse, &io, arrays, ARRAYS, (program_report){progress, user}));
+    ATTEMPT(b->backend->run(b, &b->reverse, &io, arrays, ARRAYS, (program_report){progress, user}));
     if (!io.need || io.stop) break;
     /* other steps share a group than in the rollout */
-    ABUT_TRY(batch_make_room(b, io.need, io.need_room, 1));
+    ATTEMPT(batch_make_room(b, io.need, io.need_room, 1));
   }
   if (io.stop == STOP_UNRECORDED)
-    return abut_fail(
+    return fail_with(
         ABUT_ERROR_ARGUMENT,
         "abut_rollout_vjp: the record is not that of the last rollout called: that was captured and "
         "has not run yet, or a replay has overwritten it");
-  if (io.stop) return abut_fail(ABUT_ERROR_ARGUMENT, "reverse pass stopped by its progress callback");
+  if (io.stop) return fail_with(ABUT_ERROR_ARGUMENT, "reverse pass stopped by its progress callback");
   return ABUT_OK;
 }

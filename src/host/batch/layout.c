@@ -79,7 +79,7 @@ abut_status layout_work(step_params *p, const int64_t *counts, int32_t num) {
   const abut_model *m = p->model;
   int64_t work = layout(counts, num, &p->work);
   if (work <= INT32_MAX) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MEMORY,
+  return fail_with(ABUT_ERROR_MEMORY,
                    "%d degrees of freedom and %d bodies need %.1f GiB for each environment that steps: %lld "
                    "numbers, %d at most",
                    m->nv, m->nbody, (double)work * (p->options.dtype == ABUT_F32 ? 4 : 8) / 0x1p30,
@@ -89,7 +89,7 @@ abut_status layout_work(step_params *p, const int64_t *counts, int32_t num) {
 abut_status layout_slot(step_params *p, const int64_t *counts, int32_t num) {
   int64_t slot = layout(counts, num, &p->slot);
   if (slot <= INT32_MAX) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MEMORY,
+  return fail_with(ABUT_ERROR_MEMORY,
                    "shapes of %lld points need %.1f GiB for each contact: %lld numbers, %d at most",
                    (long long)p->npt, (double)slot * (p->options.dtype == ABUT_F32 ? 4 : 8) / 0x1p30,
                    (long long)slot, INT32_MAX);
@@ -102,7 +102,7 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
   p->npt = most_points(m);
   int64_t path_entries = paths_length(m);
   if (path_entries > INT32_MAX)
-    return abut_fail(ABUT_ERROR_MEMORY, "%d bodies hang on %lld joints in all, %d at most", m->nbody,
+    return fail_with(ABUT_ERROR_MEMORY, "%d bodies hang on %lld joints in all, %d at most", m->nbody,
                      (long long)path_entries, INT32_MAX);
   size_t nb = (size_t)m->nbody, ng = (size_t)m->ngeom, np = (size_t)m->npair;
   pair_info *pairs = calloc(np + 1, sizeof *pairs);
@@ -115,7 +115,7 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
   p->body_radius = radius;
   abut_status status = ABUT_ERROR_MEMORY;
   if (!pairs || !adr || !path || !box || !radius) {
-    abut_fail(status, "out of memory for %d pairs and %d bodies", m->npair, m->nbody);
+    fail_with(status, "out of memory for %d pairs and %d bodies", m->npair, m->nbody);
   } else {
     fill_paths(m, adr, path);
     fill_bounds(m, box, radius);
@@ -170,7 +170,7 @@ int64_t group_bytes(const abut_batch *b, int32_t tile) {
 
 static abut_status phase_copy(const phase *from, const step_params *k, phase *to) {
   phase_stage *stages = calloc((size_t)from->count + 1, sizeof *stages);
-  if (!stages) return abut_fail(ABUT_ERROR_MEMORY, "program: out of memory");
+  if (!stages) return fail_with(ABUT_ERROR_MEMORY, "program: out of memory");
   *to = (phase){stages, 0, from->repeat};
   for (int32_t i = 0; i < from->count; i++) {
     int kind = from->stage[i].kind;
@@ -181,9 +181,9 @@ static abut_status phase_copy(const phase *from, const step_params *k, phase *to
 
 abut_status program_create(const program *from, const step_params *k, program *to) {
   *to = (program){.turns = from->turns, .reverse = from->reverse};
-  ABUT_TRY(phase_copy(&from->clear, k, &to->clear));
-  ABUT_TRY(phase_copy(&from->start, k, &to->start));
-  for (int32_t i = 0; i < from->turns; i++) ABUT_TRY(phase_copy(&from->turn[i], k, &to->turn[i]));
+  ATTEMPT(phase_copy(&from->clear, k, &to->clear));
+  ATTEMPT(phase_copy(&from->start, k, &to->start));
+  for (int32_t i = 0; i < from->turns; i++) ATTEMPT(phase_copy(&from->turn[i], k, &to->turn[i]));
   return ABUT_OK;
 }
 

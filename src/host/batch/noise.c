@@ -37,16 +37,16 @@ static void perturb_joint(abut_batch *b, int64_t env, int32_t j, const double *d
 
 abut_status abut_batch_perturb(abut_batch *b, const uint8_t *mask, uint64_t seed, uint64_t step,
                                double sigma_qpos, double sigma_qvel) {
-  ABUT_REQUIRE(b, "batch");
+  REQUIRE_POINTER(b, "batch");
   /* noise_normal stays below 9 */
   if (!(sigma_qpos >= 0) || !(sigma_qvel >= 0) || !real_holds(b->kernels->elem_size, 9 * sigma_qpos) ||
       !real_holds(b->kernels->elem_size, 9 * sigma_qvel))
-    return abut_fail(
+    return fail_with(
         ABUT_ERROR_ARGUMENT,
         "abut_batch_perturb: deviations %g and %g: must be from 0 to what the batch's dtype holds",
         sigma_qpos, sigma_qvel);
   const abut_model *m = b->model;
-  ABUT_TRY(b->backend->fetch(b));
+  ATTEMPT(b->backend->fetch(b));
   for (int64_t env = 0; env < b->options.nenv; env++) {
     if (mask && !mask[env]) continue;
     for (int32_t i = 0; i < m->nv; i++) {

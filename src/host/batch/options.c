@@ -20,9 +20,9 @@ static abut_status check_device(const abut_options *o) {
   OPTION_CHOICE("device", o->device);
   OPTION_RANGE(o->device_id >= 0, "device_id", "d", o->device_id);
   if (o->stream && o->device != ABUT_DEVICE_CUDA)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "option stream: %p is of no use to a batch on the CPU", o->stream);
+    return fail_with(ABUT_ERROR_ARGUMENT, "option stream: %p is of no use to a batch on the CPU", o->stream);
   if (o->device_id && o->device != ABUT_DEVICE_CUDA)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "option device_id: %d names a GPU, this batch is on the CPU",
+    return fail_with(ABUT_ERROR_ARGUMENT, "option device_id: %d names a GPU, this batch is on the CPU",
                      o->device_id);
   OPTION_RANGE(o->team == 0 || o->team == 1 || o->team == 32, "team", "d", o->team);
   return ABUT_OK;
@@ -33,7 +33,7 @@ abut_status options_resolve(const abut_model *model, abut_options *o) {
   OPTION_CHOICE("dtype", o->dtype);
   OPTION_RANGE(o->threads >= 0 && o->threads <= 4096, "threads", "d", o->threads);
   OPTION_RANGE(o->max_iterations >= 1, "max_iterations", "d", o->max_iterations);
-  ABUT_TRY(check_device(o));
+  ATTEMPT(check_device(o));
   if (o->timestep == 0) o->timestep = 0.01;
   OPTION_RANGE(o->timestep > 0 && isfinite(o->timestep), "timestep", "g", o->timestep);
   OPTION_RANGE(!isnan(o->friction) && o->friction < 1e6, "friction", "g", o->friction);

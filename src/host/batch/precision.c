@@ -18,24 +18,24 @@ static abut_status check_options(const abut_options *o) {
              {"epsilon", o->implicit.epsilon, 1e30}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!(all[i].value >= 1 / all[i].most && all[i].value <= all[i].most))
-      return abut_fail(ABUT_ERROR_ARGUMENT,
+      return fail_with(ABUT_ERROR_ARGUMENT,
                        "option %s: %g is out of range in single precision, which takes %g to %g", all[i].name,
                        all[i].value, 1 / all[i].most, all[i].most);
   if (!real_holds(4, o->implicit.max_separation))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "option max_separation: %g is beyond single precision",
+    return fail_with(ABUT_ERROR_ARGUMENT, "option max_separation: %g is beyond single precision",
                      o->implicit.max_separation);
   return ABUT_OK;
 }
 
 abut_status precision_check(const abut_model *m, const abut_options *o) {
   if (o->dtype == ABUT_F64) return ABUT_OK; /* resolved options and valid models are finite */
-  ABUT_TRY(check_options(o));
-  ABUT_TRY(abut_model_check_numbers(m, 4));
+  ATTEMPT(check_options(o));
+  ATTEMPT(model_check_numbers(m, 4));
   for (int32_t b = 0; b < m->nbody; b++)
     if (m->body_mass[b] > 0 && m->body_mass[b] < (double)FLT_MIN) {
-      char label[ABUT_LABEL];
-      return abut_fail(ABUT_ERROR_ARGUMENT, "%s: mass is %g, 0 in single precision",
-                       abut_model_label(m, 'b', b, label), m->body_mass[b]);
+      char label[LABEL_SIZE];
+      return fail_with(ABUT_ERROR_ARGUMENT, "%s: mass is %g, 0 in single precision",
+                       model_label(m, 'b', b, label), m->body_mass[b]);
     }
   return ABUT_OK;
 }

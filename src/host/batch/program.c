@@ -6,9 +6,9 @@
 
 abut_status program_may_enqueue(const abut_batch *b, int waits) {
   if (!b->backend->enqueue)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "enqueue: this batch is on the CPU, which has no stream");
+    return fail_with(ABUT_ERROR_ARGUMENT, "enqueue: this batch is on the CPU, which has no stream");
   if (waits)
-    return abut_fail(ABUT_ERROR_ARGUMENT,
+    return fail_with(ABUT_ERROR_ARGUMENT,
                      "enqueue: the call returns before it is done: result and progress must be NULL "
                      "(abut_batch_sync has the result)");
   return ABUT_OK;

@@ -36,12 +36,12 @@ static void pieces(const abut_batch *b, abut_snapshot *s, piece p[PIECES]) {
 }
 
 abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_REQUIRE(snapshot, "snapshot");
+  REQUIRE_POINTER(b, "batch");
+  REQUIRE_POINTER(snapshot, "snapshot");
   *snapshot = NULL;
-  ABUT_TRY(b->backend->fetch((abut_batch *)b));
+  ATTEMPT(b->backend->fetch((abut_batch *)b));
   abut_snapshot *s = calloc(1, sizeof *s);
-  if (!s) return abut_fail(ABUT_ERROR_MEMORY, "snapshot: out of memory");
+  if (!s) return fail_with(ABUT_ERROR_MEMORY, "snapshot: out of memory");
   s->model = b->model;
   s->nenv = b->options.nenv;
   s->nq = b->model->nq;
@@ -57,7 +57,7 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
     *p[i].at = malloc(p[i].bytes + 1);
     if (!*p[i].at) {
       abut_snapshot_destroy(s);
-      return abut_fail(ABUT_ERROR_MEMORY, "snapshot of %lld environment%s: out of memory",
+      return fail_with(ABUT_ERROR_MEMORY, "snapshot of %lld environment%s: out of memory",
                        (long long)b->options.nenv, PLURAL(b->options.nenv));
     }
     memcpy(*p[i].at, p[i].from, p[i].bytes);
@@ -70,18 +70,18 @@ static const char *dtype_name(int32_t dtype) { return abut_option_word("dtype", 
 static const char *contact_name(int32_t contact) { return abut_option_word("contact", contact); }
 
 abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_REQUIRE(s, "snapshot");
+  REQUIRE_POINTER(b, "batch");
+  REQUIRE_POINTER(s, "snapshot");
   if (s->model != b->model || s->nq != b->model->nq || s->nv != b->model->nv || s->npair != b->model->npair)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s: it is of another model",
+    return fail_with(ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s: it is of another model",
                      (long long)s->nenv, PLURAL(s->nenv));
   if (s->nenv != b->options.nenv || s->dtype != b->options.dtype || s->contact != b->options.implicit.contact)
-    return abut_fail(
+    return fail_with(
         ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s (%s, %s) does not fit a batch of %lld (%s, %s)",
         (long long)s->nenv, PLURAL(s->nenv), dtype_name(s->dtype), contact_name(s->contact),
         (long long)b->options.nenv, dtype_name(b->options.dtype), contact_name(b->options.implicit.contact));
-  if (s->capacity > b->capacity) ABUT_TRY(batch_make_room(b, s->capacity, 0, 0));
-  ABUT_TRY(b->backend->fetch(b));
+  if (s->capacity > b->capacity) ATTEMPT(batch_make_room(b, s->capacity, 0, 0));
+  ATTEMPT(b->backend->fetch(b));
   size_t n = (size_t)s->nenv, row = (size_t)b->method->kept * s->elem;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);
   memcpy(b->state.qvel, s->qvel, n * (size_t)s->nv * s->elem);

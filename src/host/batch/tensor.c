@@ -17,7 +17,7 @@ static abut_status check_type(const char *name, const abut_tensor *t, int32_t dt
                                 : 0,
       want_bits = code == 'r' && dtype == ABUT_F64 ? 64 : 32;
   if (t->dtype.code == want_code && t->dtype.bits == want_bits && t->dtype.lanes == 1) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT,
+  return fail_with(ABUT_ERROR_ARGUMENT,
                    "%s: has type code %d with %d lanes of %d bits, needs code %d with 1 lane of %d bits",
                    name, t->dtype.code, t->dtype.lanes, t->dtype.bits, want_code, want_bits);
 }
@@ -42,10 +42,10 @@ static abut_status check_device(const char *name, const abut_tensor *t, const ab
   int32_t type = t->device.device_type, id = t->device.device_id;
   if (type == TENSOR_CPU || type == TENSOR_CUDA_HOST) return ABUT_OK;
   if (o->device != ABUT_DEVICE_CUDA)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies on device type %d, this batch is on the CPU (1)", name,
+    return fail_with(ABUT_ERROR_ARGUMENT, "%s: lies on device type %d, this batch is on the CPU (1)", name,
                      type);
   if (type == TENSOR_CUDA && id == o->device_id) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT,
+  return fail_with(ABUT_ERROR_ARGUMENT,
                    "%s: lies on device type %d, id %d; this batch is on CUDA device %d (type 2)", name, type,
                    id, o->device_id);
 }
@@ -66,18 +66,18 @@ abut_status tensor_check(const char *name, const abut_tensor *t, const abut_opti
   if (!ok) {
     describe(has, sizeof has, t->shape ? t->ndim : 0, t->shape);
     describe(wants, sizeof wants, ndim, shape);
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: has shape [%s], needs [%s]", name, has, wants);
+    return fail_with(ABUT_ERROR_ARGUMENT, "%s: has shape [%s], needs [%s]", name, has, wants);
   }
-  ABUT_TRY(check_type(name, t, batch->dtype, code));
-  ABUT_TRY(check_device(name, t, batch));
+  ATTEMPT(check_type(name, t, batch->dtype, code));
+  ATTEMPT(check_device(name, t, batch));
   if (!countable(t)) {
     describe(has, sizeof has, ndim, t->shape);
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: shape [%s] has more bytes than can be counted", name, has);
+    return fail_with(ABUT_ERROR_ARGUMENT, "%s: shape [%s] has more bytes than can be counted", name, has);
   }
-  if (!compact(t)) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: strides are not compact row-major", name);
-  if (!t->data) return abut_fail(ABUT_ERROR_ARGUMENT, "%s: data is NULL", name);
+  if (!compact(t)) return fail_with(ABUT_ERROR_ARGUMENT, "%s: strides are not compact row-major", name);
+  if (!t->data) return fail_with(ABUT_ERROR_ARGUMENT, "%s: data is NULL", name);
   if (((uintptr_t)t->data + t->byte_offset) % (t->dtype.bits / 8) != 0)
-    return abut_fail(ABUT_ERROR_ARGUMENT,
+    return fail_with(ABUT_ERROR_ARGUMENT,
                      "%s: data %p with byte_offset %llu is not aligned to elements of %d bytes", name,
                      t->data, (unsigned long long)t->byte_offset, t->dtype.bits / 8);
   return tensor_on_gpu(t) && tensor_bytes(t) > 0 ? backend_cuda.holds(batch, name, t) : ABUT_OK;
@@ -85,9 +85,9 @@ abut_status tensor_check(const char *name, const abut_tensor *t, const abut_opti
 
 abut_status tensor_check_host(const char *name, const abut_tensor *t, const abut_options *batch, char code,
                               int32_t ndim, const int64_t *shape) {
-  ABUT_TRY(tensor_check(name, t, batch, code, ndim, shape, NULL));
+  ATTEMPT(tensor_check(name, t, batch, code, ndim, shape, NULL));
   if (t && tensor_on_gpu(t))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies in device memory, is needed in host memory", name);
+    return fail_with(ABUT_ERROR_ARGUMENT, "%s: lies in device memory, is needed in host memory", name);
   return ABUT_OK;
 }
 
@@ -95,9 +95,9 @@ abut_status tensors_check(const caller_array *list, int count, const abut_option
   for (int i = 0; i < count; i++) {
     const caller_array *a = &list[i];
     int64_t one = a->input == ARRAY_IN_BROADCAST, broadcast[4] = {one, one && a->ndim == 3, 0, 0};
-    ABUT_TRY(tensor_check(a->name, a->x, batch, a->code, a->ndim, a->shape, broadcast));
+    ATTEMPT(tensor_check(a->name, a->x, batch, a->code, a->ndim, a->shape, broadcast));
     if (enqueue && a->x && !tensor_on_gpu(a->x))
-      return abut_fail(ABUT_ERROR_ARGUMENT, "%s: lies in host memory, enqueue needs it on CUDA device %d",
+      return fail_with(ABUT_ERROR_ARGUMENT, "%s: lies in host memory, enqueue needs it on CUDA device %d",
                        a->name, batch->device_id);
   }
   return ABUT_OK;

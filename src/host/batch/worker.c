@@ -26,7 +26,7 @@ abut_status worker_create(abut_batch *b, worker *w) {
   if (!contents || !w->block) {
     free(contents);
     worker_destroy(w);
-    return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d contact slots", b->nslot);
+    return fail_with(ABUT_ERROR_MEMORY, "out of memory for %d contact slots", b->nslot);
   }
   placer p = {w->block + (PLACER_ALIGN - (uintptr_t)w->block % PLACER_ALIGN), 0};
   worker_place(&p, b, &w->g, &at, contents);

@@ -35,7 +35,7 @@ static const method_kernels cuda_f64 = {.isa = "cuda", .lanes = 1, .elem_size = 
 
 static abut_status cuda_find(const abut_options *o) {
   if (o->nenv > INT32_MAX / 32)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%lld environments: one device takes %d at most",
+    return fail_with(ABUT_ERROR_ARGUMENT, "%lld environments: one device takes %d at most",
                      (long long)o->nenv, INT32_MAX / 32);
   return cuda_find_device(o->device_id);
 }
@@ -66,7 +66,7 @@ abut_status cuda_launch_stage(abut_batch *b, int stage, cudaStream_t s) {
 }
 
 static abut_status launch_phase(abut_batch *b, const phase *p, cudaStream_t s) {
-  for (int i = 0; i < p->count; i++) ABUT_TRY(cuda_launch_stage(b, p->stage[i].stage, s));
+  for (int i = 0; i < p->count; i++) ATTEMPT(cuda_launch_stage(b, p->stage[i].stage, s));
   return ABUT_OK;
 }
 
@@ -80,7 +80,7 @@ static abut_status launch_again(cuda_device *c, int which, cudaGraphConditionalH
 static abut_status launch_rounds(abut_batch *b, const program *p, int rounds, cudaStream_t s) {
   for (int i = 0; i < rounds * p->turns; i++) {
     const phase *turn = &p->turn[i % p->turns];
-    for (int j = 0; j < phase_repeats(turn); j++) ABUT_TRY(launch_phase(b, turn, s));
+    for (int j = 0; j < phase_repeats(turn); j++) ATTEMPT(launch_phase(b, turn, s));
   }
   return ABUT_OK;
 }
@@ -132,10 +132,10 @@ abut_status cuda_conditional(cuda_device *c, enum cudaGraphConditionalNodeType t
                              cudaGraph_t *body) {
   capture_point at;
   cudaGraphNode_t added;
-  ABUT_TRY(find_point(c, s, &at));
+  ATTEMPT(find_point(c, s, &at));
   CK(cudaGraphConditionalHandleCreate(handle, at.graph, 0, 0)); /* no default: the node may be in a loop */
-  ABUT_TRY(launch(c, which, *handle, s));
-  ABUT_TRY(find_point(c, s, &at));
+  ATTEMPT(launch(c, which, *handle, s));
+  ATTEMPT(find_point(c, s, &at));
   struct cudaGraphNodeParams node = {.type = cudaGraphNodeTypeConditional};
   node.conditional.handle = *handle;
   node.conditional.type = type;
@@ -156,7 +156,7 @@ static abut_status add_loop(abut_batch *b, const program *p, int which, cudaStre
   cuda_device *c = b->cuda;
   cudaGraphConditionalHandle handle;
   cudaGraph_t body;
-  ABUT_TRY(cuda_conditional(c, cudaGraphCondTypeWhile, launch_again, which, s, &handle, &body));
+  ATTEMPT(cuda_conditional(c, cudaGraphCondTypeWhile, launch_again, which, s, &handle, &body));
   CK(cudaStreamBeginCaptureToGraph(c->inner, body, NULL, NULL, 0, cudaStreamCaptureModeThreadLocal));
   abut_status status =
       which == AGAIN_START ? launch_phase(b, &p->start, c->inner) : launch_rounds(b, p, 1, c->inner);
@@ -166,9 +166,9 @@ static abut_status add_loop(abut_batch *b, const program *p, int which, cudaStre
 }
 
 abut_status cuda_emit(abut_batch *b, const program *p, cudaStream_t s) {
-  ABUT_TRY(launch_phase(b, &p->clear, s));
-  ABUT_TRY(add_loop(b, p, AGAIN_START, s));
-  ABUT_TRY(add_loop(b, p, AGAIN_STEP, s));
+  ATTEMPT(launch_phase(b, &p->clear, s));
+  ATTEMPT(add_loop(b, p, AGAIN_START, s));
+  ATTEMPT(add_loop(b, p, AGAIN_STEP, s));
   return launch_commit(b, s);
 }
 
@@ -287,8 +287,8 @@ static abut_status load_kernels(abut_batch *b) {
 /* What lives as long as the batch. */
 static abut_status create_device(abut_batch *b) {
   cuda_device *c = b->cuda;
-  ABUT_TRY(load_kernels(b));
-  ABUT_TRY(cuda_context_open(&c->gpu, b->options.stream, cudaStreamDefault));
+  ATTEMPT(load_kernels(b));
+  ATTEMPT(cuda_context_open(&c->gpu, b->options.stream, cudaStreamDefault));
   CK(cudaStreamCreateWithFlags(&c->watch, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->outer, cudaStreamNonBlocking));
   CK(cudaStreamCreateWithFlags(&c->inner, cudaStreamNonBlocking));
@@ -305,13 +305,13 @@ static abut_status open_memory(abut_batch *b) {
   size_t bytes = cuda_layout(b, team_of(b), NULL, &c->at), free_bytes, total;
   CK(cudaMemGetInfo(&free_bytes, &total));
   if (bytes > free_bytes)
-    return abut_fail(ABUT_ERROR_MEMORY, "%lld environment%s %.1f GiB, device %d has %.1f GiB free",
+    return fail_with(ABUT_ERROR_MEMORY, "%lld environment%s %.1f GiB, device %d has %.1f GiB free",
                      (long long)b->options.nenv, b->options.nenv == 1 ? " needs" : "s need",
                      (double)bytes / 0x1p30, b->options.device_id, (double)free_bytes / 0x1p30);
   CK(cudaMalloc((void **)&c->arena.base, bytes));
   if (!getenv("ABUT_CUDA_UNSET")) CK(cudaMemsetAsync(c->arena.base, 0, bytes, c->gpu.stream));
   cuda_layout(b, team_of(b), c->arena.base, &c->at);
-  ABUT_TRY(cuda_fill(b, team_of(b), &c->at));
+  ATTEMPT(cuda_fill(b, team_of(b), &c->at));
   return cuda_push(b);
 }
 
@@ -319,7 +319,7 @@ static abut_status cuda_open(abut_batch *b) {
   int first = !b->cuda, driver = 0;
   if (first) b->cuda = calloc(1, sizeof *b->cuda);
   cuda_device *c = b->cuda;
-  if (!c) return abut_fail(ABUT_ERROR_MEMORY, "batch: out of memory");
+  if (!c) return fail_with(ABUT_ERROR_MEMORY, "batch: out of memory");
   c->gpu.owner = "batch";
   c->gpu.device_id = b->options.device_id;
   cudaDriverGetVersion(&driver);
@@ -377,22 +377,22 @@ static abut_status read_counters(cuda_device *c, program_io *io) {
 static abut_status run_loops(abut_batch *b, const program *p, program_io *io, program_report report) {
   cuda_device *c = b->cuda;
   graph *whole;
-  ABUT_TRY(cuda_whole(b, p, &whole));
+  ATTEMPT(cuda_whole(b, p, &whole));
   CK(cudaGraphLaunch(whole->run, c->gpu.stream));
-  ABUT_TRY(watch(b, io, report));
+  ATTEMPT(watch(b, io, report));
   return read_counters(c, io);
 }
 
 abut_status cuda_repeat(abut_batch *b, program_io *io, program_report report, cuda_part run, void *arg) {
   cuda_device *c = b->cuda;
-  ABUT_TRY(run(b, arg, AGAIN_CLEAR));
+  ATTEMPT(run(b, arg, AGAIN_CLEAR));
   while (io->opened < io->nenv && !io->need && !io->stop) {
-    ABUT_TRY(run(b, arg, AGAIN_START));
-    ABUT_TRY(read_counters(c, io));
+    ATTEMPT(run(b, arg, AGAIN_START));
+    ATTEMPT(read_counters(c, io));
   }
   while (io->finished < io->nenv && !io->need && !io->stop) {
-    ABUT_TRY(run(b, arg, AGAIN_STEP));
-    ABUT_TRY(read_counters(c, io));
+    ATTEMPT(run(b, arg, AGAIN_STEP));
+    ATTEMPT(read_counters(c, io));
     if (report.progress && program_reports(report, io, io->steps)) io->stop = io->finished < io->nenv;
   }
   return launch_commit(b, c->gpu.stream);
@@ -408,9 +408,9 @@ static abut_status launch_part(abut_batch *b, void *arg, int part) {
 
 static abut_status run_unrolled(abut_batch *b, const program *p, program_io *io, program_report report) {
   program_graphs *g = graphs_of(b->cuda, p);
-  if (!g->clear.run) ABUT_TRY(build(b, p, AGAIN_CLEAR, &g->clear));
-  if (!g->start.run) ABUT_TRY(build(b, p, AGAIN_START, &g->start));
-  if (!g->rounds.run) ABUT_TRY(build(b, p, AGAIN_STEP, &g->rounds));
+  if (!g->clear.run) ATTEMPT(build(b, p, AGAIN_CLEAR, &g->clear));
+  if (!g->start.run) ATTEMPT(build(b, p, AGAIN_START, &g->start));
+  if (!g->rounds.run) ATTEMPT(build(b, p, AGAIN_STEP, &g->rounds));
   return cuda_repeat(b, io, report, launch_part, g);
 }
 
@@ -427,8 +427,8 @@ static abut_status cuda_run(abut_batch *b, const program *p, program_io *io, con
     return ABUT_OK;
   }
   USE(b);
-  ABUT_TRY(cuda_stage(c, arrays, count));
-  ABUT_TRY(cuda_begin(b, p, io, c->gpu.stream));
+  ATTEMPT(cuda_stage(c, arrays, count));
+  ATTEMPT(cuda_begin(b, p, io, c->gpu.stream));
   CK(cudaEventRecord(c->begun, c->gpu.stream));
   abut_status status = run_program(b, p, io, report);
   abut_status copied = cuda_unstage(c, arrays, count, status == ABUT_OK && !io->need && !io->stop);

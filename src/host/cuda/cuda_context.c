@@ -6,7 +6,7 @@
 
 abut_status cuda_find_device(int32_t device_id) {
   (void)device_id;
-  return abut_fail(ABUT_ERROR_DEVICE, "no CUDA: this build has no kernels for GPUs (docs/gpu.md)");
+  return fail_with(ABUT_ERROR_DEVICE, "no CUDA: this build has no kernels for GPUs (docs/gpu.md)");
 }
 
 #else
@@ -19,13 +19,13 @@ enum { CHUNK = 2 << 20, BLOCK = 64 };
 abut_status cuda_find_device(int32_t device_id) {
   int count = 0, driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
-    return abut_fail(ABUT_ERROR_DEVICE, "no CUDA driver on this machine: device cuda cannot be used");
+    return fail_with(ABUT_ERROR_DEVICE, "no CUDA driver on this machine: device cuda cannot be used");
   cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess || count == 0)
-    return abut_fail(ABUT_ERROR_DEVICE, "no CUDA device: %s",
+    return fail_with(ABUT_ERROR_DEVICE, "no CUDA device: %s",
                      code != cudaSuccess ? cudaGetErrorString(code) : "the driver has none");
   if (device_id >= count)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "device_id %d does not exist, this machine has %d CUDA device%s",
+    return fail_with(ABUT_ERROR_ARGUMENT, "device_id %d does not exist, this machine has %d CUDA device%s",
                      device_id, count, PLURAL(count));
   return ABUT_OK;
 }
@@ -47,10 +47,10 @@ void scope_close(cuda_scope *s) {
 /* ---------------------------------------------------------------- failures */
 
 abut_status cuda_check(cuda_context *c, cudaError_t code, const char *what) {
-  if (c->lost != ABUT_OK) return abut_fail(c->lost, "%s", c->why);
+  if (c->lost != ABUT_OK) return fail_with(c->lost, "%s", c->why);
   if (code == cudaSuccess) return ABUT_OK;
   abut_status status = code == cudaErrorMemoryAllocation ? ABUT_ERROR_MEMORY : ABUT_ERROR_DEVICE;
-  abut_status failed = abut_fail(status, "%s: %s", what, cudaGetErrorString(code));
+  abut_status failed = fail_with(status, "%s: %s", what, cudaGetErrorString(code));
   if (status == ABUT_ERROR_DEVICE) cuda_context_lose(c, status); /* else nothing ran: all is as it was */
   return failed;
 }

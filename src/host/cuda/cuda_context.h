@@ -42,7 +42,7 @@ typedef struct cuda_context {
 /* To the end of the block the context's device is the current one. */
 #define CUDA_USE(context)                                                                                    \
   SCOPE(caller);                                                                                             \
-  ABUT_TRY(cuda_check(context, scope_open(&caller, (context)->device_id), "cudaSetDevice"))
+  ATTEMPT(cuda_check(context, scope_open(&caller, (context)->device_id), "cudaSetDevice"))
 
 /* In a scope, owner and device_id set, the rest 0. stream NULL: one of its own, made with these flags. What a
  * failed call has made by then is closed like the rest. */
@@ -51,7 +51,7 @@ abut_status cuda_context_open(cuda_context *c, cudaStream_t stream, unsigned fla
 void cuda_context_close(cuda_context *c);
 /* Keeps the first failure. */
 abut_status cuda_check(cuda_context *c, cudaError_t code, const char *what);
-#define CUDA_TRY(context, call) ABUT_TRY(cuda_check(context, call, #call))
+#define CUDA_TRY(context, call) ATTEMPT(cuda_check(context, call, #call))
 /* Every later call fails with status, for the reason of abut_error_message(). */
 void cuda_context_lose(cuda_context *c, abut_status status);
 

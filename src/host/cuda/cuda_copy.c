@@ -13,28 +13,28 @@ abut_status cuda_push(abut_batch *b) {
   USE(b);
   cuda_state_copies(b, &c->at.state, copies);
   for (int i = 0; i < STATE_COPIES; i++)
-    ABUT_TRY(cuda_to_device(&c->gpu, copies[i].device, copies[i].host, copies[i].bytes));
+    ATTEMPT(cuda_to_device(&c->gpu, copies[i].device, copies[i].host, copies[i].bytes));
   for (int i = 0; i < PARAM_COUNT; i++) {
     const parameter_array *p = &b->parameters[i];
     moved |= c->at.parameters[i].rows != p->rows;
     c->at.parameters[i].rows = p->rows;
-    ABUT_TRY(
+    ATTEMPT(
         cuda_to_device(&c->gpu, c->at.parameters[i].data, p->data, (size_t)(p->rows * p->n) * elem_size(b)));
   }
-  if (moved) ABUT_TRY(cuda_void_graphs(c)); /* they hold the old number of rows */
+  if (moved) ATTEMPT(cuda_void_graphs(c)); /* they hold the old number of rows */
   CK(cudaStreamSynchronize(c->gpu.stream));
   return ABUT_OK;
 }
 
 abut_status cuda_fetch(abut_batch *b) {
   cuda_device *c = b->cuda;
-  ABUT_TRY(cuda_settle(b, NULL));
+  ATTEMPT(cuda_settle(b, NULL));
   if (!c->device_newer) return ABUT_OK;
   USE(b);
   state_copy copies[STATE_COPIES];
   cuda_state_copies(b, &c->at.state, copies);
   for (int i = 0; i < STATE_COPIES; i++)
-    ABUT_TRY(cuda_to_host(&c->gpu, copies[i].host, copies[i].device, copies[i].bytes));
+    ATTEMPT(cuda_to_host(&c->gpu, copies[i].host, copies[i].device, copies[i].bytes));
   c->device_newer = 0;
   return ABUT_OK;
 }
@@ -46,13 +46,13 @@ abut_status cuda_holds(const abut_options *o, const char *name, const abut_tenso
   struct cudaPointerAttributes at;
   cudaError_t code = cudaPointerGetAttributes(&at, tensor_data(t));
   if (code != cudaSuccess)
-    return abut_fail(ABUT_ERROR_DEVICE, "%s: cudaPointerGetAttributes: %s", name, cudaGetErrorString(code));
+    return fail_with(ABUT_ERROR_DEVICE, "%s: cudaPointerGetAttributes: %s", name, cudaGetErrorString(code));
   if (at.type == cudaMemoryTypeManaged || (at.type == cudaMemoryTypeDevice && at.device == o->device_id))
     return ABUT_OK;
   if (at.type == cudaMemoryTypeDevice)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: says CUDA device %d (type 2), but %p lies on device %d", name,
+    return fail_with(ABUT_ERROR_ARGUMENT, "%s: says CUDA device %d (type 2), but %p lies on device %d", name,
                      o->device_id, (void *)tensor_data(t), at.device);
-  return abut_fail(ABUT_ERROR_ARGUMENT,
+  return fail_with(ABUT_ERROR_ARGUMENT,
                    "%s: says CUDA device %d (type 2), but %p is no memory of a device: that of the host has "
                    "type 1, or 3 where it is pinned",
                    name, o->device_id, (void *)tensor_data(t));
@@ -78,7 +78,7 @@ abut_status cuda_stage(cuda_device *c, const caller_array *arrays, int count) {
     const caller_array *a = &arrays[i];
     if (a->x && tensor_bytes(a->x) == 0) point(a, NULL); /* the kernels need no address of the host's */
     if (!staged(a)) continue;
-    if (a->input != ARRAY_OUT) ABUT_TRY(cuda_to_device(&c->gpu, at, tensor_data(a->x), tensor_bytes(a->x)));
+    if (a->input != ARRAY_OUT) ATTEMPT(cuda_to_device(&c->gpu, at, tensor_data(a->x), tensor_bytes(a->x)));
     point(a, at);
     at += round_up(tensor_bytes(a->x));
   }
@@ -90,7 +90,7 @@ abut_status cuda_unstage(cuda_device *c, const caller_array *arrays, int count, 
     const caller_array *a = &arrays[i];
     if (!staged(a)) continue;
     if (wanted && a->input == ARRAY_OUT)
-      ABUT_TRY(cuda_to_host(&c->gpu, tensor_data(a->x), at, tensor_bytes(a->x)));
+      ATTEMPT(cuda_to_host(&c->gpu, tensor_data(a->x), at, tensor_bytes(a->x)));
     at += round_up(tensor_bytes(a->x));
   }
   CK(cudaStreamSynchronize(c->gpu.stream));

@@ -62,7 +62,7 @@ static abut_status fill_model(const abut_batch *b, const device_batch *at) {
   const abut_model *m = b->model;
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
 #define X(type, name, rows, columns)                                                                         \
-  ABUT_TRY(backend_cuda.write(b, at->model.name, m->name, (size_t)m->rows *(columns) * sizeof(type)));
+  ATTEMPT(backend_cuda.write(b, at->model.name, m->name, (size_t)m->rows *(columns) * sizeof(type)));
 #include "kernels/tree/model.def"
 #undef X
   (void)nq, (void)nv, (void)nu;
@@ -73,7 +73,7 @@ static abut_status fill_pairs(const abut_batch *b, const device_batch *at) {
   const abut_model *m = b->model;
   size_t bytes = (size_t)m->npair * sizeof(pair_info);
   pair_info *pairs = malloc(bytes + 1);
-  if (!pairs) return abut_fail(ABUT_ERROR_MEMORY, "%d pairs: out of memory", m->npair);
+  if (!pairs) return fail_with(ABUT_ERROR_MEMORY, "%d pairs: out of memory", m->npair);
   if (bytes) memcpy(pairs, b->params.pairs, bytes);
   for (int32_t i = 0; i < m->npair; i++)
     for (int j = 0; j < 2; j++) {
@@ -107,7 +107,7 @@ static abut_status fill_groups(const abut_batch *b, int team, const device_batch
   lane_group *groups = malloc(CHUNK * sizeof *groups);
   char *own = malloc(CHUNK * size + 1);
   abut_status status = ABUT_OK;
-  if (!groups || !own) status = abut_fail(ABUT_ERROR_MEMORY, "lane groups: out of memory");
+  if (!groups || !own) status = fail_with(ABUT_ERROR_MEMORY, "lane groups: out of memory");
   for (int64_t first = 0; first < b->options.nenv && status == ABUT_OK; first += CHUNK) {
     int64_t n = b->options.nenv - first < CHUNK ? b->options.nenv - first : CHUNK;
     for (int64_t i = 0; i < n; i += tile) tile_at(b, tile, at, first + i, groups + i, own + (size_t)i * size);
@@ -123,19 +123,19 @@ static abut_status fill_groups(const abut_batch *b, int team, const device_batch
 abut_status cuda_fill(const abut_batch *b, int team, device_batch *at) {
   const abut_model *m = b->model;
   step_params k = b->params;
-  ABUT_TRY(fill_model(b, at));
-  ABUT_TRY(fill_pairs(b, at));
-  ABUT_TRY(backend_cuda.write(b, at->path_adr, k.path_adr, ((size_t)m->nbody + 1) * 4));
-  ABUT_TRY(backend_cuda.write(b, at->path, k.path, (size_t)k.path_adr[m->nbody] * 4));
-  ABUT_TRY(backend_cuda.write(b, at->geom_box, k.geom_box, 6 * (size_t)m->ngeom * 8));
-  ABUT_TRY(backend_cuda.write(b, at->body_radius, k.body_radius, (size_t)m->nbody * 8));
+  ATTEMPT(fill_model(b, at));
+  ATTEMPT(fill_pairs(b, at));
+  ATTEMPT(backend_cuda.write(b, at->path_adr, k.path_adr, ((size_t)m->nbody + 1) * 4));
+  ATTEMPT(backend_cuda.write(b, at->path, k.path, (size_t)k.path_adr[m->nbody] * 4));
+  ATTEMPT(backend_cuda.write(b, at->geom_box, k.geom_box, 6 * (size_t)m->ngeom * 8));
+  ATTEMPT(backend_cuda.write(b, at->body_radius, k.body_radius, (size_t)m->nbody * 8));
   k.model = at->model_at;
   k.pairs = at->pairs;
   k.path_adr = at->path_adr;
   k.path = at->path;
   k.geom_box = at->geom_box;
   k.body_radius = at->body_radius;
-  ABUT_TRY(backend_cuda.write(b, at->params, &k, sizeof k));
+  ATTEMPT(backend_cuda.write(b, at->params, &k, sizeof k));
   return fill_groups(b, team, at);
 }
 

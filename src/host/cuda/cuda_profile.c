@@ -35,8 +35,8 @@ static abut_status mark(cuda_device *c, cudaEvent_t event) {
 static abut_status add_phase(abut_batch *b, timed_program *t, timed_part *part, const phase *p) {
   for (int i = 0; i < p->count; i++) {
     assert(part->count < STAGES);
-    ABUT_TRY(cuda_launch_stage(b, p->stage[i].stage, b->cuda->outer));
-    ABUT_TRY(mark(b->cuda, t->events[part->count + 2]));
+    ATTEMPT(cuda_launch_stage(b, p->stage[i].stage, b->cuda->outer));
+    ATTEMPT(mark(b->cuda, t->events[part->count + 2]));
     part->stages[part->count++] = p->stage[i].stage;
   }
   return ABUT_OK;
@@ -44,11 +44,11 @@ static abut_status add_phase(abut_batch *b, timed_program *t, timed_part *part, 
 
 static abut_status add_part(abut_batch *b, const program *p, timed_program *t, int which) {
   timed_part *part = &t->part[which];
-  for (int i = 0; i < 2; i++) ABUT_TRY(mark(b->cuda, t->events[i]));
+  for (int i = 0; i < 2; i++) ATTEMPT(mark(b->cuda, t->events[i]));
   if (which == AGAIN_CLEAR) return add_phase(b, t, part, &p->clear);
   if (which == AGAIN_START) return add_phase(b, t, part, &p->start);
   for (int i = 0; i < p->turns; i++)
-    for (int j = 0; j < phase_repeats(&p->turn[i]); j++) ABUT_TRY(add_phase(b, t, part, &p->turn[i]));
+    for (int j = 0; j < phase_repeats(&p->turn[i]); j++) ATTEMPT(add_phase(b, t, part, &p->turn[i]));
   return ABUT_OK;
 }
 
@@ -89,7 +89,7 @@ static abut_status sum_part(abut_batch *b, void *arg, int which) {
   timed_program *t = arg;
   stage_profile *sum = b->profile;
   double seconds[STAGES + 1];
-  ABUT_TRY(run_part(b, t, which, seconds));
+  ATTEMPT(run_part(b, t, which, seconds));
   for (int i = 0; i < t->part[which].count; i++) {
     sum->seconds[t->part[which].stages[i]] += seconds[i + 1];
     sum->launches[t->part[which].stages[i]]++;
@@ -105,7 +105,7 @@ static abut_status time_idle(abut_batch *b, timed_program *t) {
   for (int round = 0; round < IDLE_ROUNDS; round++)
     for (int which = AGAIN_START; which <= AGAIN_STEP; which++) {
       const timed_part *part = &t->part[which];
-      ABUT_TRY(run_part(b, t, which, seconds));
+      ATTEMPT(run_part(b, t, which, seconds));
       mean->gap += seconds[0] / (2 * IDLE_ROUNDS);
       for (int i = 0; i < part->count; i++) {
         mean->idle[part->stages[i]] += seconds[i + 1];

@@ -24,7 +24,7 @@ static abut_status add_branch(abut_batch *b, const program *p, const program_io 
   cuda_device *c = b->cuda;
   cudaGraphConditionalHandle handle;
   cudaGraph_t body;
-  ABUT_TRY(cuda_conditional(c, cudaGraphCondTypeIf, launch_gate, 0, c->gpu.stream, &handle, &body));
+  ATTEMPT(cuda_conditional(c, cudaGraphCondTypeIf, launch_gate, 0, c->gpu.stream, &handle, &body));
   CK(cudaStreamBeginCaptureToGraph(c->outer, body, NULL, NULL, 0, cudaStreamCaptureModeThreadLocal));
   abut_status status = cuda_begin(b, p, io, c->outer);
   if (status == ABUT_OK) status = cuda_emit(b, p, c->outer);
@@ -43,7 +43,7 @@ static abut_status add_to_capture(abut_batch *b, const program *p, const program
 static abut_status capture_status(cuda_device *c, enum cudaStreamCaptureStatus *capture) {
   cudaError_t code = cudaStreamIsCapturing(c->gpu.stream, capture);
   if (code == cudaErrorStreamCaptureImplicit)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "the default stream cannot be used during a capture");
+    return fail_with(ABUT_ERROR_ARGUMENT, "the default stream cannot be used during a capture");
   return cuda_check(&c->gpu, code, "cudaStreamIsCapturing");
 }
 
@@ -53,9 +53,9 @@ abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io) 
   enum cudaStreamCaptureStatus capture;
   graph *g;
   USE(b);
-  ABUT_TRY(capture_status(c, &capture));
+  ATTEMPT(capture_status(c, &capture));
   if (!c->loops)
-    return abut_fail(ABUT_ERROR_DEVICE,
+    return fail_with(ABUT_ERROR_DEVICE,
                      "enqueue: needs a driver of CUDA 12.4 or later: with this one the host "
                      "decides on every round");
   counted.enqueued = 1;
@@ -64,10 +64,10 @@ abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io) 
     return add_to_capture(b, p, &counted);
   }
   if (capture != cudaStreamCaptureStatusNone)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "enqueue: the stream's capture is no longer valid");
-  ABUT_TRY(cuda_whole(b, p, &g));
+    return fail_with(ABUT_ERROR_ARGUMENT, "enqueue: the stream's capture is no longer valid");
+  ATTEMPT(cuda_whole(b, p, &g));
   c->enqueued = c->untold = 1;
-  ABUT_TRY(cuda_begin(b, p, &counted, c->gpu.stream));
+  ATTEMPT(cuda_begin(b, p, &counted, c->gpu.stream));
   CK(cudaGraphLaunch(g->run, c->gpu.stream));
   return ABUT_OK;
 }
@@ -75,7 +75,7 @@ abut_status cuda_enqueue(abut_batch *b, const program *p, const program_io *io) 
 /* ---------------------------------------------------------------- what they met */
 
 static abut_status write_tally(cuda_device *c, program_tally t) {
-  ABUT_TRY(cuda_to_device(&c->gpu, c->tally, &t, sizeof t));
+  ATTEMPT(cuda_to_device(&c->gpu, c->tally, &t, sizeof t));
   CK(cudaStreamSynchronize(c->gpu.stream));
   return ABUT_OK;
 }
@@ -99,7 +99,7 @@ static abut_status take_tally(cuda_device *c, program_tally *t, int all) {
 
 static abut_status count_failed(abut_batch *b, abut_rollout_result *r) {
   int64_t n = b->options.nenv;
-  ABUT_TRY(
+  ATTEMPT(
       cuda_to_host(&b->cuda->gpu, b->state.status, b->cuda->at.state.status, (size_t)n * sizeof(uint32_t)));
   for (int64_t i = 0; i < n; i++) r->failed_envs += b->state.status[i] != 0;
   return ABUT_OK;
@@ -107,13 +107,13 @@ static abut_status count_failed(abut_batch *b, abut_rollout_result *r) {
 
 static abut_status grow_for(abut_batch *b, const program_tally *t) {
   int32_t had = t->need_room ? b->room : t->reverse ? b->nslot : b->capacity;
-  ABUT_TRY(batch_make_room(b, t->need, t->need_room, t->reverse));
+  ATTEMPT(batch_make_room(b, t->need, t->need_room, t->reverse));
   char met[64];
   if (t->need_room)
     snprintf(met, sizeof met, "longer long-range lists");
   else
     snprintf(met, sizeof met, "%lld contacts", (long long)t->need);
-  return abut_fail(ABUT_ERROR_CAPACITY,
+  return fail_with(ABUT_ERROR_CAPACITY,
                    "an enqueued %s met %s in an environment, there was room for %d: there is now; "
                    "call again what was enqueued after the first %lld",
                    t->reverse ? "reverse pass" : "rollout", met, had, (long long)t->done);
@@ -123,15 +123,15 @@ abut_status cuda_settle(abut_batch *b, abut_rollout_result *r) {
   cuda_device *c = b->cuda;
   enum cudaStreamCaptureStatus capture;
   USE(b);
-  ABUT_TRY(capture_status(c, &capture));
+  ATTEMPT(capture_status(c, &capture));
   if (capture != cudaStreamCaptureStatusNone)
-    return abut_fail(
+    return fail_with(
         ABUT_ERROR_ARGUMENT,
         "the batch's stream is being captured: only calls with enqueue = 1 can be made there, that "
         "record no more steps than a call before");
   if (!c->enqueued && !c->captured && !(r && c->untold)) return ABUT_OK;
   program_tally t;
-  ABUT_TRY(take_tally(c, &t, r != NULL));
+  ATTEMPT(take_tally(c, &t, r != NULL));
   c->enqueued = 0;
   c->device_newer = 1;
   if (r) {
@@ -140,16 +140,16 @@ abut_status cuda_settle(abut_batch *b, abut_rollout_result *r) {
     r->newton_iterations = t.newton_iterations;
     r->newton_iterations_max = t.newton_iterations_max;
     r->unconverged_steps = t.unconverged_steps;
-    ABUT_TRY(count_failed(b, r));
+    ATTEMPT(count_failed(b, r));
   }
   if (t.need) return grow_for(b, &t);
   if (t.voided)
-    return abut_fail(ABUT_ERROR_ARGUMENT,
+    return fail_with(ABUT_ERROR_ARGUMENT,
                      "a captured graph was replayed after the batch's memory had moved: %lld calls in it did "
                      "nothing; capture it again",
                      (long long)t.voided);
   if (t.unrecorded)
-    return abut_fail(ABUT_ERROR_ARGUMENT,
+    return fail_with(ABUT_ERROR_ARGUMENT,
                      "%lld enqueued reverse passes did nothing: the record was not that of their rollout",
                      (long long)t.unrecorded);
   return ABUT_OK;

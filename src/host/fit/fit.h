@@ -9,61 +9,60 @@
 #include "host/shape/mesh_grid.h"
 #include "host/surface/primitive.h"
 
-enum { ABUT_FIT_PLANES = 24, ABUT_FIT_MOST = 256 };
+enum { FIT_PLANES = 24, FIT_MOST = 256 };
 
 /* A primitive with planes of its own. */
-typedef struct abut_fit_primitive {
+typedef struct fit_primitive {
   abut_primitive primitive;
-  double planes[ABUT_FIT_PLANES][4];
-} abut_fit_primitive;
+  double planes[FIT_PLANES][4];
+} fit_primitive;
 
-typedef struct abut_fit {
+typedef struct fit_state {
   abut_fit_options options;
-  abut_fit_mesh mesh;
-  abut_fit_tree tree;
-  abut_fit_grid grid;
+  clean_mesh mesh;
+  mesh_tree tree;
+  mesh_grid grid;
   int64_t inside_count;
   int32_t *inside; /* grid points with negative distance */
-  float *cover;    /* phi of the union there (abut_fit_cover) */
+  float *cover;    /* phi of the union there (fit_cover) */
   int64_t count;
   double *points; /* count x 3 samples */
   double *target; /* T(d) */
   double *weight;
   double tau, truncation;
   int32_t primitive_count;
-  abut_fit_primitive *primitives; /* options.primitives + 1 of them */
-  double *phi;                    /* options.primitives + 1 rows: phi of each primitive at every sample */
-  double *slope;                  /* the same: |grad phi|, bounded */
-} abut_fit;
+  fit_primitive *primitives; /* options.primitives + 1 of them */
+  double *phi;               /* options.primitives + 1 rows: phi of each primitive at every sample */
+  double *slope;             /* the same: |grad phi|, bounded */
+} fit_state;
 
-/* Everything up to the samples: tree, grid, memory. The mesh is there already. Free with abut_fit_free. */
-abut_status abut_fit_prepare(abut_fit *fit, abut_fit_report *report);
-void abut_fit_free(abut_fit *fit);
-double abut_fit_truncate(const abut_fit *fit, double distance);
+/* Everything up to the samples: tree, grid, memory. The mesh is there already. Free with fit_free. */
+abut_status fit_prepare(fit_state *fit, abut_fit_report *report);
+void fit_free(fit_state *fit);
+double fit_truncate(const fit_state *fit, double distance);
 /* The primitive ready to be evaluated; it must stay where it is. */
-abut_posed abut_fit_pose(const abut_fit *fit, const abut_fit_primitive *primitive);
+posed_primitive fit_pose(const fit_state *fit, const fit_primitive *primitive);
 /* Fills the row of a primitive in phi and slope. */
-void abut_fit_evaluate(abut_fit *fit, int32_t l);
+void fit_evaluate(fit_state *fit, int32_t l);
 /* The primitive with the smallest phi at a sample, -1 where there are none. */
-int32_t abut_fit_nearest(const abut_fit *fit, int64_t sample);
+int32_t fit_nearest(const fit_state *fit, int64_t sample);
 /* What a sample adds to the sum that is minimised, and the sum; without: a primitive that is left out, or -1.
  */
-double abut_fit_miss(const abut_fit *fit, int64_t sample, int32_t without);
-double abut_fit_cost(const abut_fit *fit, int32_t without);
+double fit_miss(const fit_state *fit, int64_t sample, int32_t without);
+double fit_cost(const fit_state *fit, int32_t without);
 /* phi of the union at the grid points inside, without one primitive (-1: with all). */
-void abut_fit_cover(abut_fit *fit, int32_t without);
+void fit_cover(fit_state *fit, int32_t without);
 
 /* fit_seed.c: starts for a new primitive. A region is a connected part of the mesh's inside that no primitive
  * covers; rank 0 is the one with the largest sum of depths. depth in (0, 1): how much of it, cut at this part
  * of its depth around its deepest point. Uses fit->cover. *found: 0 where there is no such region. */
-abut_status abut_fit_seed(const abut_fit *fit, int32_t rank, double depth, abut_primitive *start,
-                          int32_t *found);
+abut_status fit_seed(const fit_state *fit, int32_t rank, double depth, abut_primitive *start, int32_t *found);
 
 /* fit_least.c: least squares. Moves primitive l for at most `evaluations` evaluations of every stride-th of
  * the samples, as far as they are near it; its rows are up to date afterwards. */
-abut_status abut_fit_move(abut_fit *fit, int32_t l, int32_t evaluations, int32_t stride);
+abut_status fit_move(fit_state *fit, int32_t l, int32_t evaluations, int32_t stride);
 
 /* fit_refine.c: adds primitives until there are options.primitives, then improves them. */
-abut_status abut_fit_run(abut_fit *fit);
+abut_status fit_run(fit_state *fit);
 
 #endif

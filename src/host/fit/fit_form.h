@@ -3,22 +3,22 @@
 #define ABUT_FIT_FORM_H
 #include "host/fit/fit.h"
 
-enum { ABUT_FIT_PARAMETERS = 3 * ABUT_FIT_PLANES };
+enum { FIT_PARAMETERS = 3 * FIT_PLANES };
 
 /* Parameters are changes of a start, which the functions get too. */
-typedef struct abut_fit_form {
-  int (*count)(const abut_fit_primitive *start);
-  void (*encode)(const abut_fit_primitive *start, double *x);
-  void (*decode)(const abut_fit_primitive *start, const double *x, abut_fit_primitive *moved);
+typedef struct fit_form {
+  int (*count)(const fit_primitive *start);
+  void (*encode)(const fit_primitive *start, double *x);
+  void (*decode)(const fit_primitive *start, const double *x, fit_primitive *moved);
   /* phi at a point, and its slopes by the parameters x, from which `moved` and `posed` were made. */
-  double (*slopes)(const abut_fit_primitive *start, const double *x, const abut_fit_primitive *moved,
-                   const abut_posed *posed, const double point[3], double *slopes);
-} abut_fit_form;
+  double (*slopes)(const fit_primitive *start, const double *x, const fit_primitive *moved,
+                   const posed_primitive *posed, const double point[3], double *slopes);
+} fit_form;
 
-extern const abut_fit_form abut_fit_superquadric, abut_fit_polyhedron;
+extern const fit_form fit_superquadric, fit_polyhedron;
 
 /* fit_polyhedron.c: a polyhedron of 14 planes about a superquadric: the faces and corners of its box, each as
  * far out as the superquadric reaches. */
-abut_fit_primitive abut_fit_planes_around(const abut_primitive *superquadric);
+fit_primitive fit_planes_around(const abut_primitive *superquadric);
 
 #endif

@@ -11,9 +11,9 @@
 static const double reach = 5;
 
 typedef struct problem {
-  const abut_fit *fit;
-  const abut_fit_form *form;
-  abut_fit_primitive start;
+  const fit_state *fit;
+  const fit_form *form;
+  fit_primitive start;
   int32_t count;
   const double **point;
   double *target, *weight, *others, *slope; /* of each sample; others: phi of the other primitives' union */
@@ -23,15 +23,15 @@ typedef struct problem {
 static int evaluate(void *user, int m, int n, const double *x, double *values, double *slopes, int stride,
                     int flag) {
   const problem *in = user;
-  const abut_fit *fit = in->fit;
-  abut_fit_primitive moved;
+  const fit_state *fit = in->fit;
+  fit_primitive moved;
   in->form->decode(&in->start, x, &moved);
-  abut_posed posed = abut_fit_pose(fit, &moved);
+  posed_primitive posed = fit_pose(fit, &moved);
   for (int32_t i = 0; i < m; i++) {
-    double row[ABUT_FIT_PARAMETERS], share, t = fit->truncation;
-    double phi = flag == 1 ? abut_posed_distance(&posed, in->point[i], NULL)
+    double row[FIT_PARAMETERS], share, t = fit->truncation;
+    double phi = flag == 1 ? posed_distance(&posed, in->point[i], NULL)
                            : in->form->slopes(&in->start, x, &moved, &posed, in->point[i], row);
-    double all = abut_soft_minimum(phi, in->others[i], fit->tau, &share);
+    double all = soft_minimum(phi, in->others[i], fit->tau, &share);
     double cut = tanh(all / (in->slope[i] * t));
     if (flag == 1) values[i] = in->weight[i] * (t * cut - in->target[i]);
     double chain = in->weight[i] * (1 - cut * cut) * share / in->slope[i];
@@ -41,7 +41,7 @@ static int evaluate(void *user, int m, int n, const double *x, double *values, d
 }
 
 /* phi of all primitives but l at sample i. */
-static double others_at(const abut_fit *fit, int32_t l, int64_t i) {
+static double others_at(const fit_state *fit, int32_t l, int64_t i) {
   double least = INFINITY, sum = 0;
   for (int32_t k = 0; k < fit->primitive_count; k++)
     if (k != l) least = fmin(least, fit->phi[k * fit->count + i]);
@@ -52,7 +52,7 @@ static double others_at(const abut_fit *fit, int32_t l, int64_t i) {
 }
 
 /* Samples that the primitive may come to feel: near it, and not deep inside another. */
-static void gather(const abut_fit *fit, int32_t l, int32_t stride, problem *in) {
+static void gather(const fit_state *fit, int32_t l, int32_t stride, problem *in) {
   const double *phi = fit->phi + l * fit->count, *slope = fit->slope + l * fit->count;
   in->count = 0;
   for (int64_t i = 0; i < fit->count; i += stride) {
@@ -68,13 +68,13 @@ static void gather(const abut_fit *fit, int32_t l, int32_t stride, problem *in) 
   }
 }
 
-static abut_status solve(problem *in, int32_t evaluations, abut_fit_primitive *moved) {
-  enum { N = ABUT_FIT_PARAMETERS };
+static abut_status solve(problem *in, int32_t evaluations, fit_primitive *moved) {
+  enum { N = FIT_PARAMETERS };
   double x[N], scale[N], qtf[N], w1[N], w2[N], w3[N];
   int pivots[N], used, jacobians, m = in->count, n = in->form->count(moved);
   if (m < n) return ABUT_OK;
   double *room = malloc((size_t)m * (size_t)(n + 2) * sizeof *room);
-  if (!room) return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %d residuals", m);
+  if (!room) return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %d residuals", m);
   double *values = room, *w4 = room + m, *slopes = room + 2 * m;
   in->start = *moved;
   in->form->encode(moved, x);
@@ -87,10 +87,10 @@ static abut_status solve(problem *in, int32_t evaluations, abut_fit_primitive *m
   return ABUT_OK;
 }
 
-abut_status abut_fit_move(abut_fit *fit, int32_t l, int32_t evaluations, int32_t stride) {
+abut_status fit_move(fit_state *fit, int32_t l, int32_t evaluations, int32_t stride) {
   size_t n = (size_t)fit->count;
-  problem in = {.fit = fit, .form = &abut_fit_superquadric};
-  if (fit->primitives[l].primitive.kind == ABUT_PRIMITIVE_POLYHEDRON) in.form = &abut_fit_polyhedron;
+  problem in = {.fit = fit, .form = &fit_superquadric};
+  if (fit->primitives[l].primitive.kind == ABUT_PRIMITIVE_POLYHEDRON) in.form = &fit_polyhedron;
   in.point = malloc(n * sizeof *in.point);
   in.target = malloc(4 * n * sizeof *in.target);
   abut_status status = ABUT_OK;
@@ -99,10 +99,10 @@ abut_status abut_fit_move(abut_fit *fit, int32_t l, int32_t evaluations, int32_t
     gather(fit, l, stride, &in);
     status = solve(&in, evaluations, fit->primitives + l);
   } else {
-    status = abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %lld samples", (long long)fit->count);
+    status = fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %lld samples", (long long)fit->count);
   }
   free(in.point), free(in.target);
-  abut_fit_evaluate(fit, l);
+  fit_evaluate(fit, l);
   return status;
 }
 #endif

@@ -11,9 +11,9 @@ enum { TRIAL_MOVE = 8, FIRST_MOVE = 25, NEXT_MOVE = 8, TRIAL_STRIDE = 3 };
 /* A change must lower the cost by this part of it. */
 static const double worthwhile = 1e-3;
 
-static abut_status sweep(abut_fit *fit, int times) {
+static abut_status sweep(fit_state *fit, int times) {
   for (int i = 0; i < times; i++)
-    for (int32_t l = 0; l < fit->primitive_count; l++) ABUT_TRY(abut_fit_move(fit, l, NEXT_MOVE, 1));
+    for (int32_t l = 0; l < fit->primitive_count; l++) ATTEMPT(fit_move(fit, l, NEXT_MOVE, 1));
   return ABUT_OK;
 }
 
@@ -25,48 +25,48 @@ static void make_axis_z(abut_primitive *p, int k) {
   const double part = k == 0 ? 0.5 : -0.5, turn[4] = {0.5, part, part, part};
   const double size[3] = {p->size[0], p->size[1], p->size[2]};
   for (int j = 0; j < 3; j++) p->size[j] = size[(j + k + 1) % 3];
-  abuti_quat_product(p->quaternion, p->quaternion, turn);
+  quat_product(p->quaternion, p->quaternion, turn);
 }
 
-static void restore(abut_fit *fit, const abut_fit_primitive *saved, int32_t count) {
+static void restore(fit_state *fit, const fit_primitive *saved, int32_t count) {
   memcpy(fit->primitives, saved, (size_t)count * sizeof *saved);
   fit->primitive_count = count;
-  for (int32_t l = 0; l < count; l++) abut_fit_evaluate(fit, l);
+  for (int32_t l = 0; l < count; l++) fit_evaluate(fit, l);
 }
 
 /* Puts a primitive behind the others. */
-static void append(abut_fit *fit, const abut_primitive *primitive) {
+static void append(fit_state *fit, const abut_primitive *primitive) {
   int32_t l = fit->primitive_count++;
-  fit->primitives[l] = (abut_fit_primitive){.primitive = *primitive};
-  abut_fit_evaluate(fit, l);
+  fit->primitives[l] = (fit_primitive){.primitive = *primitive};
+  fit_evaluate(fit, l);
 }
 
 /* Adds the best of several starts in the region of this rank; *added: whether it lowers the cost. */
-static abut_status add_in_region(abut_fit *fit, int32_t rank, int32_t *added) {
+static abut_status add_in_region(fit_state *fit, int32_t rank, int32_t *added) {
   static const double depths[] = {0.5, 0.25, 0.75};
   int32_t l = fit->primitive_count;
-  double before = abut_fit_cost(fit, -1), best = INFINITY;
+  double before = fit_cost(fit, -1), best = INFINITY;
   abut_primitive winner;
   *added = 0;
-  abut_fit_cover(fit, -1);
+  fit_cover(fit, -1);
   for (size_t i = 0; i < sizeof depths / sizeof *depths; i++) {
     abut_primitive start;
     int32_t found;
-    ABUT_TRY(abut_fit_seed(fit, rank, depths[i], &start, &found));
+    ATTEMPT(fit_seed(fit, rank, depths[i], &start, &found));
     for (int axis = 0; found && axis < 3; axis++) {
       abut_primitive turned = start;
       make_axis_z(&turned, axis);
       append(fit, &turned);
-      ABUT_TRY(abut_fit_move(fit, l, TRIAL_MOVE, TRIAL_STRIDE));
-      double cost = abut_fit_cost(fit, -1);
+      ATTEMPT(fit_move(fit, l, TRIAL_MOVE, TRIAL_STRIDE));
+      double cost = fit_cost(fit, -1);
       if (cost < best) best = cost, winner = fit->primitives[l].primitive;
       fit->primitive_count = l;
     }
   }
   if (!(best < INFINITY)) return ABUT_OK;
   append(fit, &winner);
-  ABUT_TRY(abut_fit_move(fit, l, FIRST_MOVE, 1));
-  *added = abut_fit_cost(fit, -1) < before * (1 - worthwhile);
+  ATTEMPT(fit_move(fit, l, FIRST_MOVE, 1));
+  *added = fit_cost(fit, -1) < before * (1 - worthwhile);
   if (!*added) fit->primitive_count = l;
   return ABUT_OK;
 }
@@ -83,26 +83,26 @@ static int compare_misfits(const void *a, const void *b) {
 }
 
 /* The primitive of this rank by misfit, the worst first. */
-static int32_t worst(const abut_fit *fit, int32_t rank) {
-  misfit list[ABUT_FIT_MOST] = {0};
+static int32_t worst(const fit_state *fit, int32_t rank) {
+  misfit list[FIT_MOST] = {0};
   for (int32_t l = 0; l < fit->primitive_count; l++) list[l].primitive = l;
   for (int64_t i = 0; i < fit->count; i++) {
-    int32_t near = abut_fit_nearest(fit, i);
-    if (near >= 0) list[near].miss += abut_fit_miss(fit, i, -1);
+    int32_t near = fit_nearest(fit, i);
+    if (near >= 0) list[near].miss += fit_miss(fit, i, -1);
   }
   qsort(list, (size_t)fit->primitive_count, sizeof *list, compare_misfits);
   return list[rank].primitive;
 }
 
 /* Makes two of the primitive of this rank by misfit, side by side along its longest axis. */
-static abut_status add_by_split(abut_fit *fit, int32_t rank, abut_fit_primitive *saved, int32_t *added) {
+static abut_status add_by_split(fit_state *fit, int32_t rank, fit_primitive *saved, int32_t *added) {
   int32_t l = worst(fit, rank), count = fit->primitive_count, longest = 0;
-  double before = abut_fit_cost(fit, -1), axes[9];
+  double before = fit_cost(fit, -1), axes[9];
   memcpy(saved, fit->primitives, (size_t)count * sizeof *saved);
   abut_primitive half = fit->primitives[l].primitive, other;
   for (int k = 1; k < 3; k++)
     if (half.size[k] > half.size[longest]) longest = k;
-  abuti_quat_matrix(axes, half.quaternion);
+  quat_matrix(axes, half.quaternion);
   half.size[longest] *= 0.55;
   other = half;
   for (int k = 0; k < 3; k++) {
@@ -110,13 +110,13 @@ static abut_status add_by_split(abut_fit *fit, int32_t rank, abut_fit_primitive 
     half.position[k] -= along, other.position[k] += along;
   }
   fit->primitives[l].primitive = half;
-  abut_fit_evaluate(fit, l);
+  fit_evaluate(fit, l);
   append(fit, &other);
   for (int i = 0; i < 4; i++) {
-    ABUT_TRY(abut_fit_move(fit, l, NEXT_MOVE, 1));
-    ABUT_TRY(abut_fit_move(fit, count, NEXT_MOVE, 1));
+    ATTEMPT(fit_move(fit, l, NEXT_MOVE, 1));
+    ATTEMPT(fit_move(fit, count, NEXT_MOVE, 1));
   }
-  *added = abut_fit_cost(fit, -1) < before * (1 - worthwhile);
+  *added = fit_cost(fit, -1) < before * (1 - worthwhile);
   if (!*added) restore(fit, saved, count);
   return ABUT_OK;
 }
@@ -124,26 +124,26 @@ static abut_status add_by_split(abut_fit *fit, int32_t rank, abut_fit_primitive 
 /* Ways to add one: the largest regions that are not covered, then splits of what fits worst. */
 enum { REGIONS = 3, SPLITS = 3, WAYS = REGIONS + SPLITS };
 
-static abut_status add_one(abut_fit *fit, int32_t way, abut_fit_primitive *saved, int32_t *added) {
+static abut_status add_one(fit_state *fit, int32_t way, fit_primitive *saved, int32_t *added) {
   *added = 0;
   if (way < REGIONS) return add_in_region(fit, way, added);
   int32_t rank = way - REGIONS;
   return rank < fit->primitive_count ? add_by_split(fit, rank, saved, added) : ABUT_OK;
 }
 
-static void remove_one(abut_fit *fit, int32_t l) {
+static void remove_one(fit_state *fit, int32_t l) {
   int32_t last = --fit->primitive_count;
   fit->primitives[l] = fit->primitives[last];
-  abut_fit_evaluate(fit, l);
+  fit_evaluate(fit, l);
 }
 
-static abut_status add_all(abut_fit *fit, abut_fit_primitive *saved) {
+static abut_status add_all(fit_state *fit, fit_primitive *saved) {
   int32_t way = 0;
   while (fit->primitive_count < fit->options.primitives && way < WAYS) {
     int32_t added;
-    ABUT_TRY(add_one(fit, way, saved, &added));
+    ATTEMPT(add_one(fit, way, saved, &added));
     way = added ? 0 : way + 1;
-    if (added) ABUT_TRY(sweep(fit, 1));
+    if (added) ATTEMPT(sweep(fit, 1));
   }
   return ABUT_OK;
 }
@@ -151,11 +151,11 @@ static abut_status add_all(abut_fit *fit, abut_fit_primitive *saved) {
 /* ---------------------------------------------------------------------------------------- moving about */
 
 /* The primitive whose loss costs least, of those not marked. */
-static int32_t least_useful(const abut_fit *fit, const char *tried) {
+static int32_t least_useful(const fit_state *fit, const char *tried) {
   int32_t best = -1;
   double least = INFINITY;
   for (int32_t l = 0; l < fit->primitive_count; l++) {
-    double cost = tried[l] ? INFINITY : abut_fit_cost(fit, l);
+    double cost = tried[l] ? INFINITY : fit_cost(fit, l);
     if (cost < least) least = cost, best = l;
   }
   return best;
@@ -163,17 +163,17 @@ static int32_t least_useful(const abut_fit *fit, const char *tried) {
 
 /* Takes the least useful primitive away and adds one elsewhere, for as long as that helps. kept: room for the
  * primitives before a round, saved: room for add_one. */
-static abut_status move_about(abut_fit *fit, abut_fit_primitive *kept, abut_fit_primitive *saved) {
-  char tried[ABUT_FIT_MOST] = {0};
+static abut_status move_about(fit_state *fit, fit_primitive *kept, fit_primitive *saved) {
+  char tried[FIT_MOST] = {0};
   for (int32_t round = 0, way = 0; round < fit->options.rounds; round++) {
-    double before = abut_fit_cost(fit, -1);
+    double before = fit_cost(fit, -1);
     int32_t count = fit->primitive_count, l = least_useful(fit, tried), added = 0;
     if (l < 0 || count < 2) break;
     memcpy(kept, fit->primitives, (size_t)count * sizeof *kept);
     remove_one(fit, l);
-    ABUT_TRY(add_one(fit, way, saved, &added));
-    if (added) ABUT_TRY(sweep(fit, 2));
-    if (added && abut_fit_cost(fit, -1) < before * (1 - worthwhile)) {
+    ATTEMPT(add_one(fit, way, saved, &added));
+    if (added) ATTEMPT(sweep(fit, 2));
+    if (added && fit_cost(fit, -1) < before * (1 - worthwhile)) {
       memset(tried, 0, sizeof tried);
       way = 0;
       continue;
@@ -192,29 +192,29 @@ static abut_status move_about(abut_fit *fit, abut_fit_primitive *kept, abut_fit_
 static const double clearly = 0.5;
 
 /* The sum that is minimised over the samples that this primitive, as it was, is nearest to. */
-static double cost_near(const abut_fit *fit, const int32_t *nearest, int32_t l) {
+static double cost_near(const fit_state *fit, const int32_t *nearest, int32_t l) {
   double cost = 0;
   for (int64_t i = 0; i < fit->count; i++)
-    if (nearest[i] == l) cost += abut_fit_miss(fit, i, -1);
+    if (nearest[i] == l) cost += fit_miss(fit, i, -1);
   return cost;
 }
 
-static abut_status try_polyhedron(abut_fit *fit, int32_t l, int32_t *nearest) {
-  for (int64_t i = 0; i < fit->count; i++) nearest[i] = abut_fit_nearest(fit, i);
-  double before = abut_fit_cost(fit, -1), near = cost_near(fit, nearest, l);
-  abut_fit_primitive kept = fit->primitives[l];
-  fit->primitives[l] = abut_fit_planes_around(&kept.primitive);
-  abut_fit_evaluate(fit, l);
-  ABUT_TRY(abut_fit_move(fit, l, FIRST_MOVE, 1));
-  if (abut_fit_cost(fit, -1) < before && cost_near(fit, nearest, l) < clearly * near) return ABUT_OK;
+static abut_status try_polyhedron(fit_state *fit, int32_t l, int32_t *nearest) {
+  for (int64_t i = 0; i < fit->count; i++) nearest[i] = fit_nearest(fit, i);
+  double before = fit_cost(fit, -1), near = cost_near(fit, nearest, l);
+  fit_primitive kept = fit->primitives[l];
+  fit->primitives[l] = fit_planes_around(&kept.primitive);
+  fit_evaluate(fit, l);
+  ATTEMPT(fit_move(fit, l, FIRST_MOVE, 1));
+  if (fit_cost(fit, -1) < before && cost_near(fit, nearest, l) < clearly * near) return ABUT_OK;
   fit->primitives[l] = kept;
-  abut_fit_evaluate(fit, l);
+  fit_evaluate(fit, l);
   return ABUT_OK;
 }
 
-static abut_status try_polyhedra(abut_fit *fit) {
+static abut_status try_polyhedra(fit_state *fit) {
   int32_t *nearest = malloc((size_t)fit->count * sizeof *nearest);
-  if (!nearest) return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %lld samples", (long long)fit->count);
+  if (!nearest) return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %lld samples", (long long)fit->count);
   abut_status status = ABUT_OK;
   for (int32_t l = 0; l < fit->primitive_count && status == ABUT_OK; l++)
     status = try_polyhedron(fit, l, nearest);
@@ -222,17 +222,17 @@ static abut_status try_polyhedra(abut_fit *fit) {
   return status;
 }
 
-abut_status abut_fit_run(abut_fit *fit) {
+abut_status fit_run(fit_state *fit) {
   size_t most = (size_t)fit->options.primitives;
-  abut_fit_primitive *room = malloc(2 * most * sizeof *room);
-  if (!room) return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %zu primitives", most);
+  fit_primitive *room = malloc(2 * most * sizeof *room);
+  if (!room) return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %zu primitives", most);
   abut_status status =
       fit->inside_count
           ? add_all(fit, room)
-          : abut_fail(ABUT_ERROR_MODEL, "fit: the mesh encloses none of the grid's points: it is "
+          : fail_with(ABUT_ERROR_MODEL, "fit: the mesh encloses none of the grid's points: it is "
                                         "open, or too thin for this grid");
   if (status == ABUT_OK && fit->primitive_count == 0)
-    status = abut_fail(ABUT_ERROR_MODEL,
+    status = fail_with(ABUT_ERROR_MODEL,
                        "fit: no primitive covers any of the %lld grid points inside: the "
                        "mesh is too thin for this grid",
                        (long long)fit->inside_count);

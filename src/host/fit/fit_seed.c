@@ -11,14 +11,14 @@ enum { SMALLEST = 8 }; /* points of a region, and of the part that is cut out of
 
 /* Grid points with their depth: how far inside the mesh and outside of all primitives; 0 elsewhere. */
 typedef struct field {
-  const abut_fit_grid *grid;
+  const mesh_grid *grid;
   float *depth;
   int32_t *region; /* number of the region, -1: none */
   int32_t *queue;
 } field;
 
 /* Calls for the six neighbours of a point; -1 beyond the grid. */
-static int64_t neighbour(const abut_fit_grid *grid, int64_t i, int side) {
+static int64_t neighbour(const mesh_grid *grid, int64_t i, int side) {
   const int64_t step[3] = {1, grid->n[0], (int64_t)grid->n[0] * grid->n[1]};
   int axis = side / 2;
   int64_t at = i / step[axis] % grid->n[axis];
@@ -57,7 +57,7 @@ static int compare_regions(const void *a, const void *b) {
 }
 
 /* The region of this rank; sum 0 where there is none. */
-static abut_status find_region(const abut_fit *fit, field *in, int32_t rank, region *found) {
+static abut_status find_region(const fit_state *fit, field *in, int32_t rank, region *found) {
   int32_t count = 0, capacity = 64;
   region *list = malloc((size_t)capacity * sizeof *list);
   float cut = (float)(shallow * fit->grid.spacing);
@@ -79,7 +79,7 @@ static abut_status find_region(const abut_fit *fit, field *in, int32_t rank, reg
     }
     if (list) list[count++] = r;
   }
-  if (!list) return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %d regions", count);
+  if (!list) return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %d regions", count);
   qsort(list, (size_t)count, sizeof *list, compare_regions);
   if (rank < count) *found = list[rank];
   free(list);
@@ -92,21 +92,21 @@ static void ellipsoid_of(const field *in, int32_t size, double margin, abut_prim
   double moment[10] = {0}, inertia[3];
   for (int32_t q = 0; q < size; q++) {
     double x[3];
-    abut_fit_grid_point(in->grid, in->queue[q], x);
+    mesh_grid_point(in->grid, in->queue[q], x);
     const double part[10] = {1,           x[0],        x[1],        x[2],        x[0] * x[0],
                              x[1] * x[1], x[2] * x[2], x[0] * x[1], x[0] * x[2], x[1] * x[2]};
     for (int k = 0; k < 10; k++) moment[k] += part[k];
   }
   *start = (abut_primitive){.kind = ABUT_PRIMITIVE_SUPERQUADRIC, .exponents = {1, 1}};
-  abut_moment_to_principal(moment, start->position, start->quaternion, inertia);
+  moment_to_principal(moment, start->position, start->quaternion, inertia);
   double half = (inertia[0] + inertia[1] + inertia[2]) / 2;
   for (int k = 0; k < 3; k++) start->size[k] = sqrt(fmax(0, 5 * (half - inertia[k]) / size)) + margin;
 }
 
-static abut_status seed_in(const abut_fit *fit, field *in, int32_t rank, double depth, abut_primitive *start,
+static abut_status seed_in(const fit_state *fit, field *in, int32_t rank, double depth, abut_primitive *start,
                            int32_t *found) {
   region best;
-  ABUT_TRY(find_region(fit, in, rank, &best));
+  ATTEMPT(find_region(fit, in, rank, &best));
   if (!(best.sum > 0)) return ABUT_OK;
   float cut = (float)(depth * in->depth[best.deepest]);
   int32_t size = flood(in, best.deepest, cut, best.number, INT32_MAX);
@@ -116,9 +116,9 @@ static abut_status seed_in(const abut_fit *fit, field *in, int32_t rank, double 
   return ABUT_OK;
 }
 
-abut_status abut_fit_seed(const abut_fit *fit, int32_t rank, double depth, abut_primitive *start,
-                          int32_t *found) {
-  size_t size = (size_t)abut_fit_grid_size(&fit->grid);
+abut_status fit_seed(const fit_state *fit, int32_t rank, double depth, abut_primitive *start,
+                     int32_t *found) {
+  size_t size = (size_t)mesh_grid_size(&fit->grid);
   field in = {.grid = &fit->grid};
   in.depth = calloc(size, sizeof *in.depth);
   in.region = malloc(size * sizeof *in.region);
@@ -135,7 +135,7 @@ abut_status abut_fit_seed(const abut_fit *fit, int32_t rank, double depth, abut_
     }
     status = seed_in(fit, &in, rank, depth, start, found);
   } else {
-    status = abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %zu grid points", size);
+    status = fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %zu grid points", size);
   }
   free(in.depth), free(in.region), free(in.queue);
   return status;

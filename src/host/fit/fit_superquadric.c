@@ -26,18 +26,18 @@ static double exponent_parameter(double e) {
 }
 
 static void quat_of_turn(double q[4], const double w[3]) {
-  double angle = sqrt(abuti_dot3(w, w));
+  double angle = sqrt(dot3(w, w));
   double s = angle > 1e-8 ? sin(angle / 2) / angle : 0.5;
   q[0] = cos(angle / 2);
   for (int k = 0; k < 3; k++) q[1 + k] = s * w[k];
 }
 
-static int count(const abut_fit_primitive *start) {
+static int count(const fit_primitive *start) {
   (void)start;
   return PARAMETERS;
 }
 
-static void encode(const abut_fit_primitive *start, double *x) {
+static void encode(const fit_primitive *start, double *x) {
   const abut_primitive *p = &start->primitive;
   for (int k = 0; k < 3; k++) {
     x[SIZE + k] = log(p->size[k]);
@@ -47,13 +47,13 @@ static void encode(const abut_fit_primitive *start, double *x) {
   for (int k = 0; k < 2; k++) x[EXPONENT + k] = exponent_parameter(p->exponents[k]);
 }
 
-static void decode(const abut_fit_primitive *start, const double *x, abut_fit_primitive *moved) {
+static void decode(const fit_primitive *start, const double *x, fit_primitive *moved) {
   abut_primitive *p = &moved->primitive;
   double turn[4];
   *p = start->primitive;
   quat_of_turn(turn, x + TURN);
-  abuti_quat_product(p->quaternion, p->quaternion, turn);
-  abuti_normalise(p->quaternion, 4);
+  quat_product(p->quaternion, p->quaternion, turn);
+  normalise(p->quaternion, 4);
   for (int k = 0; k < 3; k++) {
     p->size[k] = bounded(exp(x[SIZE + k]), size_low, size_high);
     p->position[k] = bounded(x[MOVE + k], -2, 2);
@@ -64,26 +64,26 @@ static void decode(const abut_fit_primitive *start, const double *x, abut_fit_pr
 /* exp(w + d) = exp(w) exp(J d) to first order: J = 1 - (1 - cos a)/a^2 [w] + (a - sin a)/a^3 [w]^2, a = |w|.
  * slope = J^T turned */
 static void turn_slope(const double w[3], const double turned[3], double slope[3]) {
-  double a = sqrt(abuti_dot3(w, w)), once[3], twice[3];
+  double a = sqrt(dot3(w, w)), once[3], twice[3];
   double first = a > 1e-4 ? (1 - cos(a)) / (a * a) : 0.5,
          second = a > 1e-4 ? (a - sin(a)) / (a * a * a) : 1.0 / 6;
   /* [w]^T v = -w x v */
-  abuti_cross3(once, w, turned);
-  abuti_cross3(twice, w, once);
+  cross3(once, w, turned);
+  cross3(twice, w, once);
   for (int k = 0; k < 3; k++) slope[k] = turned[k] + first * once[k] + second * twice[k];
 }
 
-static double slopes_at(const abut_fit_primitive *start, const double *x, const abut_fit_primitive *moved,
-                        const abut_posed *posed, const double point[3], double *row) {
-  double gradient[3], slopes[ABUT_SLOPES];
-  double phi = abut_superquadric_slopes(posed, point, gradient, slopes);
+static double slopes_at(const fit_primitive *start, const double *x, const fit_primitive *moved,
+                        const posed_primitive *posed, const double point[3], double *row) {
+  double gradient[3], slopes[SLOPES];
+  double phi = primitive_slopes(posed, point, gradient, slopes);
   (void)start;
-  memcpy(row + SIZE, slopes + ABUT_SLOPE_SIZE, 3 * sizeof *row);
-  turn_slope(x + TURN, slopes + ABUT_SLOPE_TURN, row + TURN);
-  memcpy(row + MOVE, slopes + ABUT_SLOPE_MOVE, 3 * sizeof *row);
+  memcpy(row + SIZE, slopes + SLOPE_SIZE, 3 * sizeof *row);
+  turn_slope(x + TURN, slopes + SLOPE_TURN, row + TURN);
+  memcpy(row + MOVE, slopes + SLOPE_MOVE, 3 * sizeof *row);
   for (int k = 0; k < 2; k++)
-    row[EXPONENT + k] = slopes[ABUT_SLOPE_EXPONENT + k] * exponent_slope(moved->primitive.exponents[k]);
+    row[EXPONENT + k] = slopes[SLOPE_EXPONENT + k] * exponent_slope(moved->primitive.exponents[k]);
   return phi;
 }
 
-const abut_fit_form abut_fit_superquadric = {count, encode, decode, slopes_at};
+const fit_form fit_superquadric = {count, encode, decode, slopes_at};

@@ -9,74 +9,73 @@ struct mjVFS_;
 
 /* Builds a model from an MJCF or URDF file. Whatever abut cannot represent is refused in one message that
  * lists all of it, or under options->ignore_unsupported dropped and listed in the model's warnings. */
-abut_status abut_import_mujoco(const char *path, const abut_load_options *options, abut_model **model);
+abut_status import_mujoco(const char *path, const abut_load_options *options, abut_model **model);
 
-struct abut_mesh;
+struct triangle_mesh;
 /* import_geom.c: triangles of the mesh geom of this name, or of the first geom that shows the mesh of this
  * name, in the geom's body's frame (NULL: the file shows one mesh only). Nothing else in the file is looked
- * at, and the mesh need not be closed. Free with abut_mesh_free. */
-abut_status abut_import_geom(const char *path, const char *name, struct abut_mesh *mesh);
+ * at, and the mesh need not be closed. Free with triangle_mesh_free. */
+abut_status import_geom(const char *path, const char *name, struct triangle_mesh *mesh);
 
 /* Whether an XML text is URDF: its root element is <robot>. */
-int32_t abut_import_is_urdf(const char *text);
+int32_t import_is_urdf(const char *text);
 /* A URDF text as MuJoCo should see it (import_urdf.c says what changes). Free with free(). */
-abut_status abut_import_prepare_urdf(const char *path, const char *text, char **prepared);
+abut_status import_prepare_urdf(const char *path, const char *text, char **prepared);
 
 /* One thing in a file that abut cannot represent, or that it drops although the file works without it. */
-typedef struct abut_finding {
+typedef struct import_finding {
   char text[224]; /* kind, name and what is wrong: "tendon 'hip' (fixed)" */
   int32_t level;  /* ABUT_FINDING_* */
-} abut_finding;
+} import_finding;
 
 enum {
-  ABUT_FINDING_NOTE = 0,      /* kept as a warning, never refused */
-  ABUT_FINDING_DROPPABLE = 1, /* refused unless ignore_unsupported */
-  ABUT_FINDING_FATAL = 2      /* refused always */
+  FINDING_NOTE = 0,      /* kept as a warning, never refused */
+  FINDING_DROPPABLE = 1, /* refused unless ignore_unsupported */
+  FINDING_FATAL = 2      /* refused always */
 };
 
-typedef struct abut_findings {
-  abut_finding *list;
+typedef struct finding_list {
+  import_finding *list;
   int32_t count, capacity;
   int32_t out_of_memory;
-} abut_findings;
+} finding_list;
 
-void abut_findings_add(abut_findings *findings, int32_t level, const char *format, ...)
+void findings_add(finding_list *findings, int32_t level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void abut_findings_free(abut_findings *findings);
+void findings_free(finding_list *findings);
 /* Fails with the list of what is refused, if anything is. */
-abut_status abut_findings_check(const abut_findings *findings, const char *path, int32_t ignore_unsupported);
+abut_status findings_check(const finding_list *findings, const char *path, int32_t ignore_unsupported);
 /* The remaining findings, one a line, free with free(); NULL if out of memory. */
-char *abut_findings_text(const abut_findings *findings);
+char *findings_text(const finding_list *findings);
 
-/* Compiles a file with MuJoCo, read as abut_import_mujoco reads it. findings receives MuJoCo's own warnings
+/* Compiles a file with MuJoCo, read as import_mujoco reads it. findings receives MuJoCo's own warnings
  * and the open meshes whose volume is needed. Free the result with mj_deleteModel. */
-abut_status abut_import_compile(const char *path, abut_findings *findings, struct mjModel_ **mj);
+abut_status import_compile(const char *path, finding_list *findings, struct mjModel_ **mj);
 
 /* import_volume.c, with MuJoCo 3.3.7 or newer. Marks the geoms of a file that was read whose masses come from
  * the volume of a mesh; once it is compiled, lists those on moving bodies whose mesh is open. */
-void abut_import_mark_volumes(struct mjSpec_ *spec);
-abut_status abut_import_check_volumes(struct mjSpec_ *spec, const struct mjModel_ *mj,
-                                      abut_findings *findings);
+void import_mark_volumes(struct mjSpec_ *spec);
+abut_status import_check_volumes(struct mjSpec_ *spec, const struct mjModel_ *mj, finding_list *findings);
 
 /* import_hull.c. Fails where a mesh collides that has no hull, without a word on standard error. path: the
  * file, read as MuJoCo reads it. Before MuJoCo 3.3.7 it finds none, and MuJoCo writes about them. */
-abut_status abut_import_check_hulls(const char *path, const struct mjVFS_ *vfs);
+abut_status import_check_hulls(const char *path, const struct mjVFS_ *vfs);
 /* Whether points span a hull, else the message says why not; fails for lack of memory only. */
-abut_status abut_import_has_hull(const double *points, int64_t count, int *has);
+abut_status import_has_hull(const double *points, int64_t count, int *has);
 
 /* Name of an object as messages show it: 'hip', or its number. type: mjtObj. */
-typedef struct abut_label {
+typedef struct object_label {
   char text[96];
-} abut_label;
-abut_label abut_import_label(const struct mjModel_ *mj, int32_t type, int32_t id);
+} object_label;
+object_label import_label(const struct mjModel_ *mj, int32_t type, int32_t id);
 
 /* Lists everything in mj that abut cannot represent. */
-void abut_import_refuse(const struct mjModel_ *mj, abut_findings *findings);
+void import_refuse(const struct mjModel_ *mj, finding_list *findings);
 /* An actuator that becomes an abut actuator: affine, without state, on a slide or hinge joint. */
-int32_t abut_import_actuator_supported(const struct mjModel_ *mj, int32_t actuator);
+int32_t import_actuator_supported(const struct mjModel_ *mj, int32_t actuator);
 /* A geom that can touch anything: by its masks or by an explicit pair. */
-int32_t abut_import_geom_collides(const struct mjModel_ *mj, int32_t geom);
+int32_t import_geom_collides(const struct mjModel_ *mj, int32_t geom);
 /* Height fields and signed distance fields have no counterpart. */
-int32_t abut_import_geom_supported(const struct mjModel_ *mj, int32_t geom);
+int32_t import_geom_supported(const struct mjModel_ *mj, int32_t geom);
 
 #endif

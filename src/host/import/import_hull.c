@@ -12,10 +12,10 @@
 #include <mujoco/mujoco.h>
 #include <stdlib.h>
 
-abut_status abut_import_has_hull(const double *points, int64_t count, int *has) {
+abut_status import_has_hull(const double *points, int64_t count, int *has) {
   double *hull_points = NULL;
   int32_t *faces = NULL, npoint = 0, nface = 0;
-  abut_status status = abut_hull_build(points, count, &hull_points, &npoint, &faces, &nface);
+  abut_status status = hull_build(points, count, &hull_points, &npoint, &faces, &nface);
   free(hull_points);
   free(faces);
   *has = status == ABUT_OK;
@@ -52,19 +52,19 @@ static abut_status check_mesh(const char *path, const mjModel *mj, int mesh) {
   const float *vertices = mj->mesh_vert + 3 * mj->mesh_vertadr[mesh];
   int n = mj->mesh_vertnum[mesh];
   double *points = malloc(((size_t)n * 3 + 1) * sizeof *points);
-  if (!points) return abut_fail(ABUT_ERROR_MEMORY, "%s: no memory for %d points of a mesh", path, n);
+  if (!points) return fail_with(ABUT_ERROR_MEMORY, "%s: no memory for %d points of a mesh", path, n);
   for (int i = 0; i < 3 * n; i++) points[i] = vertices[i];
   int has = 0;
-  abut_status status = abut_import_has_hull(points, n, &has);
+  abut_status status = import_has_hull(points, n, &has);
   free(points);
   if (status != ABUT_OK || has) return status;
-  return abut_fail(ABUT_ERROR_FILE, "%s: mesh %s collides and has no volume (a mesh must not be flat)", path,
-                   abut_import_label(mj, mjOBJ_MESH, mesh).text);
+  return fail_with(ABUT_ERROR_FILE, "%s: mesh %s collides and has no volume (a mesh must not be flat)", path,
+                   import_label(mj, mjOBJ_MESH, mesh).text);
 }
 
 static abut_status check_meshes(const char *path, mjSpec *spec, const mjModel *mj) {
   uint8_t *seen = calloc((size_t)mj->nmesh + 1, 1);
-  if (!seen) return abut_fail(ABUT_ERROR_MEMORY, "%s: no memory for %d meshes", path, (int)mj->nmesh);
+  if (!seen) return fail_with(ABUT_ERROR_MEMORY, "%s: no memory for %d meshes", path, (int)mj->nmesh);
   abut_status status = ABUT_OK;
   for (mjsElement *at = mjs_firstElement(spec, mjOBJ_GEOM); at && status == ABUT_OK;
        at = mjs_nextElement(spec, at)) {
@@ -77,7 +77,7 @@ static abut_status check_meshes(const char *path, mjSpec *spec, const mjModel *m
   return status;
 }
 
-abut_status abut_import_check_hulls(const char *path, const struct mjVFS_ *vfs) {
+abut_status import_check_hulls(const char *path, const struct mjVFS_ *vfs) {
   char why[64];
   mjSpec *spec = mj_parseXML(path, vfs, why, sizeof why);
   mjModel *mj = spec && switch_off(spec) ? mj_compile(spec, vfs) : NULL;
@@ -89,7 +89,7 @@ abut_status abut_import_check_hulls(const char *path, const struct mjVFS_ *vfs) 
 }
 
 #else
-abut_status abut_import_check_hulls(const char *path, const struct mjVFS_ *vfs) {
+abut_status import_check_hulls(const char *path, const struct mjVFS_ *vfs) {
   (void)path, (void)vfs;
   return ABUT_OK;
 }

@@ -83,17 +83,17 @@ static void close_vfs(mjVFS *vfs) {
 }
 
 /* mj_loadXML, and what it does not tell: meshes whose volume is needed and that have none. */
-static mjModel *load_xml(const char *path, const mjVFS *vfs, abut_findings *findings, abut_status *status) {
+static mjModel *load_xml(const char *path, const mjVFS *vfs, finding_list *findings, abut_status *status) {
 #if mjVERSION_HEADER >= 337
-  *status = abut_import_check_hulls(path, vfs);
+  *status = import_check_hulls(path, vfs);
   if (*status != ABUT_OK) return NULL;
   mjSpec *spec = mj_parseXML(path, vfs, compiler_message, sizeof compiler_message);
   if (!spec) return NULL;
-  abut_import_mark_volumes(spec);
+  import_mark_volumes(spec);
   mjModel *mj = mj_compile(spec, vfs);
   const char *message = !mj || mjs_isWarning(spec) ? mjs_getError(spec) : NULL;
   snprintf(compiler_message, sizeof compiler_message, "%s", message ? message : "");
-  if (mj) *status = abut_import_check_volumes(spec, mj, findings);
+  if (mj) *status = import_check_volumes(spec, mj, findings);
   mj_deleteSpec(spec);
 #else
   (void)findings, (void)status;
@@ -105,7 +105,7 @@ static mjModel *load_xml(const char *path, const mjVFS *vfs, abut_findings *find
 
 /* Reads a file with every way in which MuJoCo fails or talks turned into compiler_message: an error where
  * there is no model, else a warning. */
-static mjModel *compile_quietly(const char *path, const mjVFS *vfs, abut_findings *findings,
+static mjModel *compile_quietly(const char *path, const mjVFS *vfs, finding_list *findings,
                                 abut_status *status) {
   mjModel *volatile mj = NULL;
   compiler_message[0] = 0;
@@ -133,14 +133,14 @@ static void copy_line(char *to, const char *from, size_t size) {
   to[length] = 0;
 }
 
-static abut_status compile_text(const char *path, const char *text, abut_findings *findings, mjModel **mj) {
+static abut_status compile_text(const char *path, const char *text, finding_list *findings, mjModel **mj) {
   char *urdf = NULL;
   mjVFS *vfs = NULL;
-  if (abut_import_is_urdf(text)) {
-    ABUT_TRY(abut_import_prepare_urdf(path, text, &urdf));
+  if (import_is_urdf(text)) {
+    ATTEMPT(import_prepare_urdf(path, text, &urdf));
     vfs = open_vfs(path, urdf);
     free(urdf);
-    if (!vfs) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory while reading", path);
+    if (!vfs) return fail_with(ABUT_ERROR_MEMORY, "%s: out of memory while reading", path);
   }
   pthread_mutex_lock(&compiler_lock);
   abut_status status = ABUT_OK;
@@ -149,23 +149,23 @@ static abut_status compile_text(const char *path, const char *text, abut_finding
   copy_line(message, compiler_message, sizeof message);
   pthread_mutex_unlock(&compiler_lock);
   close_vfs(vfs);
-  if (*mj && message[0]) abut_findings_add(findings, ABUT_FINDING_NOTE, "MuJoCo warns: %s", message);
+  if (*mj && message[0]) findings_add(findings, FINDING_NOTE, "MuJoCo warns: %s", message);
   if (status != ABUT_OK) mj_deleteModel(*mj), *mj = NULL;
   if (*mj || status != ABUT_OK) return status;
   if (strstr(message, "allocate memory"))
-    return abut_fail(ABUT_ERROR_MEMORY, "%s: MuJoCo: %s", path, message);
+    return fail_with(ABUT_ERROR_MEMORY, "%s: MuJoCo: %s", path, message);
   int flat = strstr(message, "qhull error") || strstr(message, "volume is too small");
-  return abut_fail(ABUT_ERROR_FILE, "%s: MuJoCo cannot read it: %s%s", path,
+  return fail_with(ABUT_ERROR_FILE, "%s: MuJoCo cannot read it: %s%s", path,
                    message[0] ? message : "no reason given", flat ? " (a mesh must not be flat)" : "");
 }
 
-abut_status abut_import_compile(const char *path, abut_findings *findings, struct mjModel_ **mj) {
+abut_status import_compile(const char *path, finding_list *findings, struct mjModel_ **mj) {
   if (mj_version() != mjVERSION_HEADER)
-    return abut_fail(ABUT_ERROR_UNSUPPORTED, "MuJoCo's library is version %d, abut was built with version %d",
+    return fail_with(ABUT_ERROR_UNSUPPORTED, "MuJoCo's library is version %d, abut was built with version %d",
                      mj_version(), mjVERSION_HEADER);
   char *text = NULL;
   size_t length = 0;
-  ABUT_TRY(abut_file_read(path, &text, &length));
+  ATTEMPT(abut_file_read(path, &text, &length));
   abut_status status = compile_text(path, text, findings, mj);
   free(text);
   return status;
@@ -177,7 +177,7 @@ abut_status abut_import_compile(const char *path, abut_findings *findings, struc
 typedef struct import_job {
   const mjModel *mj;
   abut_builder *builder;
-  abut_findings findings;
+  finding_list findings;
   int32_t hull_points, tessellation;
   int32_t *geoms; /* builder's id of each geom, -1 if dropped */
 } import_job;
@@ -297,7 +297,7 @@ static abut_status mesh_surface(const mjModel *mj, int mesh, abut_geom_def *def,
   int n = mj->mesh_vertnum[mesh];
   if (mj->mesh_facenum[mesh] <= 0) return ABUT_OK;
   double *vertices = *surface = malloc((size_t)n * 3 * sizeof *vertices);
-  if (!vertices) return abut_fail(ABUT_ERROR_MEMORY, "mesh %d: no memory for its %d vertices", mesh, n);
+  if (!vertices) return fail_with(ABUT_ERROR_MEMORY, "mesh %d: no memory for its %d vertices", mesh, n);
   for (int i = 0; i < 3 * n; i++) vertices[i] = mj->mesh_vert[3 * mj->mesh_vertadr[mesh] + i];
   def->vertices = vertices;
   def->nvertex = n;
@@ -312,19 +312,19 @@ static abut_status add_mesh_geom(import_job *job, int geom, abut_geom_def *def) 
   int mesh = mj->geom_dataid[geom];
   const char *name = name_of(mj, mjOBJ_MESH, mesh);
   double *points = mesh_points(mj, mesh, &def->npoint);
-  if (!points) return abut_fail(ABUT_ERROR_MEMORY, "mesh '%s': out of memory", name);
+  if (!points) return fail_with(ABUT_ERROR_MEMORY, "mesh '%s': out of memory", name);
   double *surface = NULL;
   int solid = 1; /* what collides is for the builder to refuse */
   abut_status status =
-      abut_import_geom_collides(mj, geom) ? ABUT_OK : abut_import_has_hull(points, def->npoint, &solid);
+      import_geom_collides(mj, geom) ? ABUT_OK : import_has_hull(points, def->npoint, &solid);
   if (status == ABUT_OK && solid) {
     def->points = points;
     status = mesh_surface(mj, mesh, def, &surface);
     if (status == ABUT_OK) status = abut_builder_add_geom(job->builder, def, &job->geoms[geom]);
   } else if (status == ABUT_OK) {
-    abut_findings_add(&job->findings, ABUT_FINDING_NOTE,
-                      "geom %d (mesh '%s') is left out: it never collides and has no hull: %s", geom, name,
-                      abut_error_message());
+    findings_add(&job->findings, FINDING_NOTE,
+                 "geom %d (mesh '%s') is left out: it never collides and has no hull: %s", geom, name,
+                 abut_error_message());
   }
   free(points);
   free(surface);
@@ -334,7 +334,7 @@ static abut_status add_mesh_geom(import_job *job, int geom, abut_geom_def *def) 
 static abut_status add_geom(import_job *job, int geom) {
   const mjModel *mj = job->mj;
   job->geoms[geom] = -1;
-  if (!abut_import_geom_supported(mj, geom)) return ABUT_OK;
+  if (!import_geom_supported(mj, geom)) return ABUT_OK;
   abut_geom_def def = abut_default_geom_def();
   def.name = name_of(mj, mjOBJ_GEOM, geom);
   def.body = mj->geom_bodyid[geom];
@@ -399,8 +399,7 @@ static abut_status add_special_pairs(import_job *job, int geom1) {
     double friction = pair_friction(mj, geom1, geom2);
     int usual = friction == mju_max(friction_of(mj, geom1), friction_of(mj, geom2));
     if (usual && !family) continue;
-    ABUT_TRY(
-        abut_builder_add_pair(job->builder, job->geoms[geom1], job->geoms[geom2], usual ? -1 : friction));
+    ATTEMPT(abut_builder_add_pair(job->builder, job->geoms[geom1], job->geoms[geom2], usual ? -1 : friction));
   }
   return ABUT_OK;
 }
@@ -411,15 +410,15 @@ static abut_status add_filters(import_job *job) {
   for (int i = 0; i < mj->nexclude; i++) {
     int bodies[2];
     excluded_bodies(mj, i, bodies);
-    ABUT_TRY(abut_builder_exclude(job->builder, bodies[0], bodies[1]));
+    ATTEMPT(abut_builder_exclude(job->builder, bodies[0], bodies[1]));
   }
-  for (int i = 0; i < mj->ngeom; i++) ABUT_TRY(add_special_pairs(job, i));
+  for (int i = 0; i < mj->ngeom; i++) ATTEMPT(add_special_pairs(job, i));
   for (int i = 0; i < mj->npair; i++) {
     int32_t geom1 = job->geoms[mj->pair_geom1[i]], geom2 = job->geoms[mj->pair_geom2[i]];
     const mjtNum *friction = mj->pair_friction + 5 * i;
     if (geom1 < 0 || geom2 < 0) continue;
-    ABUT_TRY(abut_builder_add_pair(job->builder, geom1, geom2,
-                                   mj->pair_dim[i] == 1 ? 0 : mju_max(friction[0], friction[1])));
+    ATTEMPT(abut_builder_add_pair(job->builder, geom1, geom2,
+                                  mj->pair_dim[i] == 1 ? 0 : mju_max(friction[0], friction[1])));
   }
   return ABUT_OK;
 }
@@ -482,11 +481,10 @@ static abut_status add_actuator(import_job *job, int actuator) {
 static abut_status add_key(import_job *job, int key) {
   const mjModel *mj = job->mj;
   double *ctrl = malloc((size_t)(mj->nu + 1) * sizeof *ctrl);
-  if (!ctrl) return abut_fail(ABUT_ERROR_MEMORY, "key %d: out of memory", key);
+  if (!ctrl) return fail_with(ABUT_ERROR_MEMORY, "key %d: out of memory", key);
   int nu = 0;
   for (int i = 0; i < mj->nu; i++)
-    if (abut_import_actuator_supported(mj, i))
-      ctrl[nu++] = mj->key_ctrl[(size_t)key * (size_t)mj->nu + (size_t)i];
+    if (import_actuator_supported(mj, i)) ctrl[nu++] = mj->key_ctrl[(size_t)key * (size_t)mj->nu + (size_t)i];
   abut_status status = abut_builder_add_key(job->builder, name_of(mj, mjOBJ_KEY, key),
                                             mj->key_qpos + (size_t)key * (size_t)mj->nq,
                                             mj->key_qvel + (size_t)key * (size_t)mj->nv, ctrl);
@@ -499,27 +497,27 @@ static abut_status add_key(import_job *job, int key) {
 static abut_status describe(import_job *job) {
   static const double none[3] = {0, 0, 0};
   const mjModel *mj = job->mj;
-  ABUT_TRY(abut_builder_set_gravity(job->builder, disabled(mj, mjDSBL_GRAVITY) ? none : mj->opt.gravity));
-  ABUT_TRY(abut_builder_set_timestep(job->builder, mj->opt.timestep));
-  for (int i = 1; i < mj->nbody; i++) ABUT_TRY(add_body(job, i));
-  for (int i = 0; i < mj->njnt; i++) ABUT_TRY(add_joint(job, i));
-  for (int i = 0; i < mj->ngeom; i++) ABUT_TRY(add_geom(job, i));
+  ATTEMPT(abut_builder_set_gravity(job->builder, disabled(mj, mjDSBL_GRAVITY) ? none : mj->opt.gravity));
+  ATTEMPT(abut_builder_set_timestep(job->builder, mj->opt.timestep));
+  for (int i = 1; i < mj->nbody; i++) ATTEMPT(add_body(job, i));
+  for (int i = 0; i < mj->njnt; i++) ATTEMPT(add_joint(job, i));
+  for (int i = 0; i < mj->ngeom; i++) ATTEMPT(add_geom(job, i));
   for (int i = 0; i < mj->nu; i++)
-    if (abut_import_actuator_supported(mj, i)) ABUT_TRY(add_actuator(job, i));
-  ABUT_TRY(add_filters(job));
-  for (int i = 0; i < mj->nkey; i++) ABUT_TRY(add_key(job, i));
-  char *text = abut_findings_text(&job->findings);
-  if (!text) return abut_fail(ABUT_ERROR_MEMORY, "warnings: out of memory");
-  abut_status status = abut_builder_set_warnings(job->builder, text);
+    if (import_actuator_supported(mj, i)) ATTEMPT(add_actuator(job, i));
+  ATTEMPT(add_filters(job));
+  for (int i = 0; i < mj->nkey; i++) ATTEMPT(add_key(job, i));
+  char *text = findings_text(&job->findings);
+  if (!text) return fail_with(ABUT_ERROR_MEMORY, "warnings: out of memory");
+  abut_status status = builder_set_warnings(job->builder, text);
   free(text);
   return status;
 }
 
 static abut_status build(import_job *job, abut_model **model) {
   job->geoms = malloc((size_t)(job->mj->ngeom + 1) * sizeof *job->geoms);
-  if (!job->geoms) return abut_fail(ABUT_ERROR_MEMORY, "out of memory for %d geoms", job->mj->ngeom);
-  ABUT_TRY(abut_builder_create(&job->builder));
-  ABUT_TRY(describe(job));
+  if (!job->geoms) return fail_with(ABUT_ERROR_MEMORY, "out of memory for %d geoms", job->mj->ngeom);
+  ATTEMPT(abut_builder_create(&job->builder));
+  ATTEMPT(describe(job));
   return abut_builder_finish(job->builder, model);
 }
 
@@ -528,7 +526,7 @@ static abut_status name_file(abut_status status, const char *path) {
   if (status == ABUT_OK) return status;
   char message[4096];
   snprintf(message, sizeof message, "%s", abut_error_message());
-  return abut_fail(status, "%s: %s", path, message);
+  return fail_with(status, "%s: %s", path, message);
 }
 
 /* <custom><numeric name="tessellation" data="K"/></custom>: a scene says what the caller does not. */
@@ -537,29 +535,29 @@ static abut_status read_tessellation(import_job *job, const char *path) {
   if (id < 0 || job->tessellation) return ABUT_OK;
   double k = job->mj->numeric_data[job->mj->numeric_adr[id]];
   if (!(k >= 1 && k <= 100 && k == (int32_t)k))
-    return abut_fail(ABUT_ERROR_MODEL, "%s: numeric tessellation: %g is not an integer from 1 to 100", path,
+    return fail_with(ABUT_ERROR_MODEL, "%s: numeric tessellation: %g is not an integer from 1 to 100", path,
                      k);
   job->tessellation = (int32_t)k;
   return ABUT_OK;
 }
 
-abut_status abut_import_mujoco(const char *path, const abut_load_options *options, abut_model **model) {
-  if (!path || !model) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_import_mujoco: a pointer is null");
+abut_status import_mujoco(const char *path, const abut_load_options *options, abut_model **model) {
+  if (!path || !model) return fail_with(ABUT_ERROR_ARGUMENT, "import_mujoco: a pointer is null");
   static const abut_load_options defaults = {0};
   if (!options) options = &defaults;
   mjModel *mj = NULL;
   *model = NULL;
   import_job job = {.hull_points = options->hull_points, .tessellation = options->tessellation};
-  abut_status status = abut_import_compile(path, &job.findings, &mj);
+  abut_status status = import_compile(path, &job.findings, &mj);
   if (status == ABUT_OK) {
     job.mj = mj;
-    abut_import_refuse(mj, &job.findings);
-    status = abut_findings_check(&job.findings, path, options->ignore_unsupported);
+    import_refuse(mj, &job.findings);
+    status = findings_check(&job.findings, path, options->ignore_unsupported);
   }
   if (status == ABUT_OK) status = read_tessellation(&job, path);
   if (status == ABUT_OK) status = name_file(build(&job, model), path);
   abut_builder_destroy(job.builder);
-  abut_findings_free(&job.findings);
+  findings_free(&job.findings);
   free(job.geoms);
   mj_deleteModel(mj);
   return status;

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-void abut_findings_add(abut_findings *findings, int32_t level, const char *format, ...) {
+void findings_add(finding_list *findings, int32_t level, const char *format, ...) {
   if (findings->count == findings->capacity) {
     int32_t capacity = findings->capacity ? 2 * findings->capacity : 16;
-    abut_finding *list = realloc(findings->list, (size_t)capacity * sizeof *list);
+    import_finding *list = realloc(findings->list, (size_t)capacity * sizeof *list);
     if (!list) {
       findings->out_of_memory = 1;
       return;
@@ -19,7 +19,7 @@ void abut_findings_add(abut_findings *findings, int32_t level, const char *forma
     findings->list = list;
     findings->capacity = capacity;
   }
-  abut_finding *finding = &findings->list[findings->count++];
+  import_finding *finding = &findings->list[findings->count++];
   finding->level = level;
   va_list args;
   va_start(args, format);
@@ -27,19 +27,19 @@ void abut_findings_add(abut_findings *findings, int32_t level, const char *forma
   va_end(args);
 }
 
-void abut_findings_free(abut_findings *findings) {
+void findings_free(finding_list *findings) {
   free(findings->list);
   memset(findings, 0, sizeof *findings);
 }
 
-abut_status abut_findings_check(const abut_findings *findings, const char *path, int32_t ignore_unsupported) {
-  if (findings->out_of_memory) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory while reading", path);
-  int32_t allowed = ignore_unsupported ? ABUT_FINDING_DROPPABLE : ABUT_FINDING_NOTE;
+abut_status findings_check(const finding_list *findings, const char *path, int32_t ignore_unsupported) {
+  if (findings->out_of_memory) return fail_with(ABUT_ERROR_MEMORY, "%s: out of memory while reading", path);
+  int32_t allowed = ignore_unsupported ? FINDING_DROPPABLE : FINDING_NOTE;
   char list[3500] = "";
   size_t length = 0;
   int32_t refused = 0, shown = 0;
   for (int32_t i = 0; i < findings->count; i++) {
-    const abut_finding *finding = &findings->list[i];
+    const import_finding *finding = &findings->list[i];
     if (finding->level <= allowed) continue;
     refused++;
     if (length + strlen(finding->text) + 3 > sizeof list) continue;
@@ -49,11 +49,11 @@ abut_status abut_findings_check(const abut_findings *findings, const char *path,
   if (!refused) return ABUT_OK;
   char more[32] = "";
   if (shown < refused) snprintf(more, sizeof more, " and %d more", refused - shown);
-  return abut_fail(ABUT_ERROR_UNSUPPORTED, "%s: %s: %s%s", path,
+  return fail_with(ABUT_ERROR_UNSUPPORTED, "%s: %s: %s%s", path,
                    ignore_unsupported ? "unsupported and cannot be ignored" : "unsupported", list, more);
 }
 
-char *abut_findings_text(const abut_findings *findings) {
+char *findings_text(const finding_list *findings) {
   if (findings->out_of_memory) return NULL;
   static const char *const prefixes[] = {"note: ", "ignored: ", "refused: "};
   size_t size = 1;
@@ -66,14 +66,14 @@ char *abut_findings_text(const abut_findings *findings) {
   return text;
 }
 
-abut_label abut_import_label(const struct mjModel_ *mj, int32_t type, int32_t id) {
-  abut_label result;
+object_label import_label(const struct mjModel_ *mj, int32_t type, int32_t id) {
+  object_label result;
   const char *name = mj_id2name(mj, type, id);
   if (name && name[0])
     snprintf(result.text, sizeof result.text, "'%s'", name);
   else if (type == mjOBJ_GEOM)
     snprintf(result.text, sizeof result.text, "%d of body %.60s", id,
-             abut_import_label(mj, mjOBJ_BODY, mj->geom_bodyid[id]).text);
+             import_label(mj, mjOBJ_BODY, mj->geom_bodyid[id]).text);
   else
     snprintf(result.text, sizeof result.text, "%d", id);
   return result;
@@ -103,7 +103,7 @@ static int constrained_type(const mjModel *mj, int equality) {
   }
 }
 
-static void refuse_equality(const mjModel *mj, abut_findings *findings) {
+static void refuse_equality(const mjModel *mj, finding_list *findings) {
   static const char *const types[] = {"connect", "weld", "joint", "tendon", "flex", "distance"};
   if (mj->opt.disableflags & (mjDSBL_CONSTRAINT | mjDSBL_EQUALITY)) return;
   for (int i = 0; i < mj->neq; i++) {
@@ -112,30 +112,30 @@ static void refuse_equality(const mjModel *mj, abut_findings *findings) {
 #else
     if (!mj->eq_active[i]) continue;
 #endif
-    abut_findings_add(findings, ABUT_FINDING_FATAL, "equality %s (%s of %s)",
-                      abut_import_label(mj, mjOBJ_EQUALITY, i).text, CHOOSE(types, mj->eq_type[i]),
-                      abut_import_label(mj, constrained_type(mj, i), mj->eq_obj1id[i]).text);
+    findings_add(findings, FINDING_FATAL, "equality %s (%s of %s)", import_label(mj, mjOBJ_EQUALITY, i).text,
+                 CHOOSE(types, mj->eq_type[i]),
+                 import_label(mj, constrained_type(mj, i), mj->eq_obj1id[i]).text);
   }
 }
 
-static void refuse_tendons(const mjModel *mj, abut_findings *findings) {
+static void refuse_tendons(const mjModel *mj, finding_list *findings) {
   for (int i = 0; i < mj->ntendon; i++) {
     int fixed = mj->wrap_type[mj->tendon_adr[i]] == mjWRAP_JOINT;
-    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "tendon %s (%s)",
-                      abut_import_label(mj, mjOBJ_TENDON, i).text, fixed ? "fixed" : "spatial");
+    findings_add(findings, FINDING_DROPPABLE, "tendon %s (%s)", import_label(mj, mjOBJ_TENDON, i).text,
+                 fixed ? "fixed" : "spatial");
   }
 }
 
-static void refuse_soft_parts(const mjModel *mj, abut_findings *findings) {
+static void refuse_soft_parts(const mjModel *mj, finding_list *findings) {
   for (int i = 0; i < mj->nskin; i++)
-    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "skin %s", abut_import_label(mj, mjOBJ_SKIN, i).text);
+    findings_add(findings, FINDING_DROPPABLE, "skin %s", import_label(mj, mjOBJ_SKIN, i).text);
 #if mjVERSION_HEADER >= 300
   for (int i = 0; i < mj->nflex; i++)
-    abut_findings_add(findings, ABUT_FINDING_FATAL, "flex %s", abut_import_label(mj, mjOBJ_FLEX, i).text);
+    findings_add(findings, FINDING_FATAL, "flex %s", import_label(mj, mjOBJ_FLEX, i).text);
 #endif
 }
 
-int32_t abut_import_geom_supported(const struct mjModel_ *mj, int32_t geom) {
+int32_t import_geom_supported(const struct mjModel_ *mj, int32_t geom) {
   switch (mj->geom_type[geom]) {
   case mjGEOM_PLANE:
   case mjGEOM_SPHERE:
@@ -150,7 +150,7 @@ int32_t abut_import_geom_supported(const struct mjModel_ *mj, int32_t geom) {
   }
 }
 
-int32_t abut_import_geom_collides(const struct mjModel_ *mj, int32_t geom) {
+int32_t import_geom_collides(const struct mjModel_ *mj, int32_t geom) {
   if (mj->opt.disableflags & (mjDSBL_CONSTRAINT | mjDSBL_CONTACT)) return 0;
   if (mj->geom_contype[geom] || mj->geom_conaffinity[geom]) return 1;
   for (int i = 0; i < mj->npair; i++)
@@ -158,36 +158,36 @@ int32_t abut_import_geom_collides(const struct mjModel_ *mj, int32_t geom) {
   return 0;
 }
 
-static void refuse_geoms(const mjModel *mj, abut_findings *findings) {
+static void refuse_geoms(const mjModel *mj, finding_list *findings) {
   for (int i = 0; i < mj->ngeom; i++) {
-    int collides = abut_import_geom_collides(mj, i);
-    abut_label name = abut_import_label(mj, mjOBJ_GEOM, i);
-    if (!abut_import_geom_supported(mj, i))
-      abut_findings_add(findings, collides ? ABUT_FINDING_FATAL : ABUT_FINDING_DROPPABLE, "geom %s (%s)",
-                        name.text, mj->geom_type[i] == mjGEOM_HFIELD ? "hfield" : "sdf");
+    int collides = import_geom_collides(mj, i);
+    object_label name = import_label(mj, mjOBJ_GEOM, i);
+    if (!import_geom_supported(mj, i))
+      findings_add(findings, collides ? FINDING_FATAL : FINDING_DROPPABLE, "geom %s (%s)", name.text,
+                   mj->geom_type[i] == mjGEOM_HFIELD ? "hfield" : "sdf");
     const mjtNum *friction = mj->geom_friction + 3 * i;
     int spins = mj->geom_condim[i] >= 4 && friction[1] > 0;
     int rolls = mj->geom_condim[i] >= 6 && friction[2] > 0;
     if (collides && (spins || rolls))
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "geom %s (condim %d: %s friction)", name.text,
-                        mj->geom_condim[i], rolls ? "rolling" : "torsional");
+      findings_add(findings, FINDING_DROPPABLE, "geom %s (condim %d: %s friction)", name.text,
+                   mj->geom_condim[i], rolls ? "rolling" : "torsional");
   }
 }
 
-static void refuse_pairs(const mjModel *mj, abut_findings *findings) {
+static void refuse_pairs(const mjModel *mj, finding_list *findings) {
   if (mj->opt.disableflags & (mjDSBL_CONSTRAINT | mjDSBL_CONTACT)) return;
   for (int i = 0; i < mj->npair; i++) {
     const mjtNum *friction = mj->pair_friction + 5 * i;
-    abut_label name1 = abut_import_label(mj, mjOBJ_GEOM, mj->pair_geom1[i]),
-               name2 = abut_import_label(mj, mjOBJ_GEOM, mj->pair_geom2[i]);
+    object_label name1 = import_label(mj, mjOBJ_GEOM, mj->pair_geom1[i]),
+                 name2 = import_label(mj, mjOBJ_GEOM, mj->pair_geom2[i]);
     if (mj->pair_dim[i] >= 3 && friction[0] != friction[1])
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE,
-                        "pair of geoms %s and %s (friction %g, %g differs by "
-                        "direction)",
-                        name1.text, name2.text, friction[0], friction[1]);
+      findings_add(findings, FINDING_DROPPABLE,
+                   "pair of geoms %s and %s (friction %g, %g differs by "
+                   "direction)",
+                   name1.text, name2.text, friction[0], friction[1]);
     if ((mj->pair_dim[i] >= 4 && friction[2] > 0) || (mj->pair_dim[i] >= 6 && friction[3] > 0))
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "pair of geoms %s and %s (condim %d)", name1.text,
-                        name2.text, mj->pair_dim[i]);
+      findings_add(findings, FINDING_DROPPABLE, "pair of geoms %s and %s (condim %d)", name1.text, name2.text,
+                   mj->pair_dim[i]);
   }
 }
 
@@ -196,21 +196,19 @@ static int mocap_matters(const mjModel *mj, int body) {
   for (int i = 0; i < mj->nbody; i++)
     if (mj->body_rootid[i] == body && mj->body_dofnum[i] > 0) return 1;
   for (int i = 0; i < mj->ngeom; i++)
-    if (mj->body_rootid[mj->geom_bodyid[i]] == body && abut_import_geom_collides(mj, i)) return 1;
+    if (mj->body_rootid[mj->geom_bodyid[i]] == body && import_geom_collides(mj, i)) return 1;
   return 0;
 }
 
-static void refuse_bodies(const mjModel *mj, abut_findings *findings) {
+static void refuse_bodies(const mjModel *mj, finding_list *findings) {
   for (int i = 1; i < mj->nbody; i++) {
-    abut_label name = abut_import_label(mj, mjOBJ_BODY, i);
+    object_label name = import_label(mj, mjOBJ_BODY, i);
     if (mj->body_mocapid[i] >= 0 && mocap_matters(mj, i))
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "body %s (mocap)", name.text);
+      findings_add(findings, FINDING_DROPPABLE, "body %s (mocap)", name.text);
 #if mjVERSION_HEADER >= 300
     if (mj->body_gravcomp[i] != 0)
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "body %s (gravcomp %g)", name.text,
-                        mj->body_gravcomp[i]);
-    if (mj->body_plugin[i] >= 0)
-      abut_findings_add(findings, ABUT_FINDING_FATAL, "body %s (plugin)", name.text);
+      findings_add(findings, FINDING_DROPPABLE, "body %s (gravcomp %g)", name.text, mj->body_gravcomp[i]);
+    if (mj->body_plugin[i] >= 0) findings_add(findings, FINDING_FATAL, "body %s (plugin)", name.text);
 #endif
   }
 }
@@ -225,16 +223,16 @@ static int drives(const mjModel *mj, int joint) {
   return count;
 }
 
-static void refuse_joints(const mjModel *mj, abut_findings *findings) {
+static void refuse_joints(const mjModel *mj, finding_list *findings) {
   for (int i = 0; i < mj->njnt; i++) {
-    abut_label name = abut_import_label(mj, mjOBJ_JOINT, i);
+    object_label name = import_label(mj, mjOBJ_JOINT, i);
     if (mj->jnt_limited[i] && mj->jnt_solref[mjNREF * i] == 0)
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "joint %s (solreflimit %g %g)", name.text,
-                        mj->jnt_solref[mjNREF * i], mj->jnt_solref[mjNREF * i + 1]);
+      findings_add(findings, FINDING_DROPPABLE, "joint %s (solreflimit %g %g)", name.text,
+                   mj->jnt_solref[mjNREF * i], mj->jnt_solref[mjNREF * i + 1]);
 #if mjVERSION_HEADER >= 300
     if (mj->jnt_actfrclimited[i] && drives(mj, i) > 1)
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "joint %s (actuatorfrcrange over %d actuators)",
-                        name.text, drives(mj, i));
+      findings_add(findings, FINDING_DROPPABLE, "joint %s (actuatorfrcrange over %d actuators)", name.text,
+                   drives(mj, i));
 #else
     (void)drives;
 #endif
@@ -268,52 +266,51 @@ static int actuator_plugin(const mjModel *mj, int actuator) {
 #endif
 }
 
-int32_t abut_import_actuator_supported(const struct mjModel_ *mj, int32_t actuator) {
+int32_t import_actuator_supported(const struct mjModel_ *mj, int32_t actuator) {
   return !actuator_plugin(mj, actuator) && joint_transmission(mj, actuator) &&
          mj->actuator_dyntype[actuator] == mjDYN_NONE && constant_gain(mj, actuator) &&
          affine_bias(mj, actuator);
 }
 
-static void refuse_actuators(const mjModel *mj, abut_findings *findings) {
+static void refuse_actuators(const mjModel *mj, finding_list *findings) {
   static const char *const transmissions[] = {"joint",  "jointinparent", "slidercrank",
                                               "tendon", "site",          "body"};
   static const char *const dynamics[] = {"none", "integrator", "filter", "filterexact", "muscle", "user"};
   for (int i = 0; i < mj->nu; i++) {
-    abut_label name = abut_import_label(mj, mjOBJ_ACTUATOR, i);
-    if (abut_import_actuator_supported(mj, i)) continue;
+    object_label name = import_label(mj, mjOBJ_ACTUATOR, i);
+    if (import_actuator_supported(mj, i)) continue;
     if (actuator_plugin(mj, i))
-      abut_findings_add(findings, ABUT_FINDING_FATAL, "actuator %s (plugin)", name.text);
+      findings_add(findings, FINDING_FATAL, "actuator %s (plugin)", name.text);
     else if (mj->actuator_gaintype[i] == mjGAIN_MUSCLE || mj->actuator_dyntype[i] == mjDYN_MUSCLE)
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "actuator %s (muscle)", name.text);
+      findings_add(findings, FINDING_DROPPABLE, "actuator %s (muscle)", name.text);
     else if (mj->actuator_dyntype[i] != mjDYN_NONE)
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "actuator %s (dynamics %s)", name.text,
-                        CHOOSE(dynamics, mj->actuator_dyntype[i]));
+      findings_add(findings, FINDING_DROPPABLE, "actuator %s (dynamics %s)", name.text,
+                   CHOOSE(dynamics, mj->actuator_dyntype[i]));
     else if (!constant_gain(mj, i) || !affine_bias(mj, i))
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "actuator %s (gain depends on the state)",
-                        name.text);
+      findings_add(findings, FINDING_DROPPABLE, "actuator %s (gain depends on the state)", name.text);
     else
-      abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "actuator %s (transmission %s%s)", name.text,
-                        CHOOSE(transmissions, mj->actuator_trntype[i]),
-                        mj->actuator_trntype[i] <= mjTRN_JOINTINPARENT ? " of more than one axis" : "");
+      findings_add(findings, FINDING_DROPPABLE, "actuator %s (transmission %s%s)", name.text,
+                   CHOOSE(transmissions, mj->actuator_trntype[i]),
+                   mj->actuator_trntype[i] <= mjTRN_JOINTINPARENT ? " of more than one axis" : "");
   }
 }
 
-static void refuse_options(const mjModel *mj, abut_findings *findings) {
+static void refuse_options(const mjModel *mj, finding_list *findings) {
   if (mj->opt.density != 0)
-    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "option density %g (fluid)", mj->opt.density);
+    findings_add(findings, FINDING_DROPPABLE, "option density %g (fluid)", mj->opt.density);
   if (mj->opt.viscosity != 0)
-    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "option viscosity %g (fluid)", mj->opt.viscosity);
+    findings_add(findings, FINDING_DROPPABLE, "option viscosity %g (fluid)", mj->opt.viscosity);
   if (mj->opt.enableflags & mjENBL_OVERRIDE)
-    abut_findings_add(findings, ABUT_FINDING_DROPPABLE, "option flag override (contact override)");
+    findings_add(findings, FINDING_DROPPABLE, "option flag override (contact override)");
 }
 
 /* abut's contact and limits have a reach of their own: margins shift MuJoCo's rest distance, and only that.
  */
-static void note_margins(const mjModel *mj, abut_findings *findings) {
+static void note_margins(const mjModel *mj, finding_list *findings) {
   int geoms = 0, joints = 0;
   double geom_largest = 0, joint_largest = 0;
   for (int i = 0; i < mj->ngeom; i++) {
-    if (mj->geom_margin[i] == 0 || !abut_import_geom_collides(mj, i)) continue;
+    if (mj->geom_margin[i] == 0 || !import_geom_collides(mj, i)) continue;
     geoms++;
     if (mj->geom_margin[i] > geom_largest) geom_largest = mj->geom_margin[i];
   }
@@ -323,14 +320,14 @@ static void note_margins(const mjModel *mj, abut_findings *findings) {
     if (mj->jnt_margin[i] > joint_largest) joint_largest = mj->jnt_margin[i];
   }
   if (geoms)
-    abut_findings_add(findings, ABUT_FINDING_NOTE, "the margin of %d geom%s (largest %g m) is ignored", geoms,
-                      PLURAL(geoms), geom_largest);
+    findings_add(findings, FINDING_NOTE, "the margin of %d geom%s (largest %g m) is ignored", geoms,
+                 PLURAL(geoms), geom_largest);
   if (joints)
-    abut_findings_add(findings, ABUT_FINDING_NOTE, "the limit margin of %d joint%s (largest %g) is ignored",
-                      joints, PLURAL(joints), joint_largest);
+    findings_add(findings, FINDING_NOTE, "the limit margin of %d joint%s (largest %g) is ignored", joints,
+                 PLURAL(joints), joint_largest);
 }
 
-void abut_import_refuse(const struct mjModel_ *mj, abut_findings *findings) {
+void import_refuse(const struct mjModel_ *mj, finding_list *findings) {
   refuse_options(mj, findings);
   refuse_bodies(mj, findings);
   refuse_joints(mj, findings);

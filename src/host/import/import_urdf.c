@@ -111,7 +111,7 @@ static int is_tag(const token *tag, const char *name) {
   return tag->name && tag->name_length == strlen(name) && !strncmp(tag->name, name, tag->name_length);
 }
 
-int32_t abut_import_is_urdf(const char *text) {
+int32_t import_is_urdf(const char *text) {
   while (*text) {
     token piece = next_token(text);
     if (piece.name) return is_tag(&piece, "robot");
@@ -177,7 +177,7 @@ static abut_status append_resolved(buffer *out, const char *urdf, const char *ur
   static const char *const schemes[] = {"package://", "model://"};
   char rest[PATH_MAX], found[PATH_MAX];
   if (length >= sizeof rest)
-    return abut_fail(ABUT_ERROR_FILE, "%s: a mesh name has %zu letters", urdf, length);
+    return fail_with(ABUT_ERROR_FILE, "%s: a mesh name has %zu letters", urdf, length);
   memcpy(rest, uri, length);
   rest[length] = 0;
   for (int i = 0; i < 2; i++) {
@@ -185,7 +185,7 @@ static abut_status append_resolved(buffer *out, const char *urdf, const char *ur
     if (strncmp(rest, schemes[i], prefix)) continue;
     find_package(urdf, rest + prefix, found);
     if (!found[0])
-      return abut_fail(ABUT_ERROR_FILE, "%s: mesh '%s': no folder above the file holds '%s'", urdf, rest,
+      return fail_with(ABUT_ERROR_FILE, "%s: mesh '%s': no folder above the file holds '%s'", urdf, rest,
                        rest + prefix);
     append_escaped(out, found);
     return ABUT_OK;
@@ -203,7 +203,7 @@ static abut_status append_mesh(buffer *out, const char *urdf, const token *tag) 
     return ABUT_OK;
   }
   append(out, tag->start, (size_t)(uri - tag->start));
-  ABUT_TRY(append_resolved(out, urdf, uri, length));
+  ATTEMPT(append_resolved(out, urdf, uri, length));
   append(out, uri + length, (size_t)(tag->start + tag->length - uri) - length);
   return ABUT_OK;
 }
@@ -231,7 +231,7 @@ static abut_status prepare(buffer *out, const char *path, const char *text) {
       length = element_length(&piece);
       append_blank(out, piece.start, length);
     } else if (is_tag(&piece, "mesh") && keeps_path) {
-      ABUT_TRY(append_mesh(out, path, &piece));
+      ATTEMPT(append_mesh(out, path, &piece));
     } else {
       append(out, piece.start, length);
       if (is_tag(&piece, "robot") && !piece.closing && !piece.self_closing && !inserted) {
@@ -241,10 +241,10 @@ static abut_status prepare(buffer *out, const char *path, const char *text) {
     }
     text += length;
   }
-  return out->failed ? abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory while reading", path) : ABUT_OK;
+  return out->failed ? fail_with(ABUT_ERROR_MEMORY, "%s: out of memory while reading", path) : ABUT_OK;
 }
 
-abut_status abut_import_prepare_urdf(const char *path, const char *text, char **prepared) {
+abut_status import_prepare_urdf(const char *path, const char *text, char **prepared) {
   buffer out = {NULL, 0, 0, 0};
   append(&out, "", 0);
   abut_status status = prepare(&out, path, text);

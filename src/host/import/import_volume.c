@@ -23,7 +23,7 @@ static int has_mass(const mjsGeom *geom, const mjsCompiler *compiler) {
          geom->group <= groups[1];
 }
 
-void abut_import_mark_volumes(struct mjSpec_ *spec) {
+void import_mark_volumes(struct mjSpec_ *spec) {
   const mjsCompiler *compiler = &spec->compiler;
   mjsBody *world = mjs_findBody(spec, "world");
   if (compiler->inertiafromgeom == mjINERTIAFROMGEOM_FALSE) return;
@@ -45,7 +45,7 @@ static int find_geom(mjSpec *spec, const mjModel *mj, int mesh) {
 }
 
 /* Triangles without those that two equal corners leave nothing of. */
-static void drop_empty(abut_mesh *mesh) {
+static void drop_empty(triangle_mesh *mesh) {
   int64_t n = 0;
   for (int64_t i = 0; i < mesh->nface; i++) {
     int32_t *f = mesh->faces + 3 * i;
@@ -57,25 +57,24 @@ static void drop_empty(abut_mesh *mesh) {
 /* ABUT_ERROR_MODEL: the mesh is not closed. */
 static abut_status check_mesh(const mjModel *mj, int id) {
   const float *vertices = mj->mesh_vert + 3 * mj->mesh_vertadr[id];
-  abut_mesh mesh = {.npoint = mj->mesh_vertnum[id], .nface = mj->mesh_facenum[id]};
+  triangle_mesh mesh = {.npoint = mj->mesh_vertnum[id], .nface = mj->mesh_facenum[id]};
   mesh.points = malloc((size_t)(3 * mesh.npoint + 1) * sizeof *mesh.points);
   mesh.faces = malloc((size_t)(3 * mesh.nface + 1) * sizeof *mesh.faces);
   abut_status status = ABUT_OK;
   if (!mesh.points || !mesh.faces) {
-    status = abut_fail(ABUT_ERROR_MEMORY, "a mesh of %lld triangles: out of memory", (long long)mesh.nface);
+    status = fail_with(ABUT_ERROR_MEMORY, "a mesh of %lld triangles: out of memory", (long long)mesh.nface);
   } else {
     for (int64_t i = 0; i < 3 * mesh.npoint; i++) mesh.points[i] = vertices[i];
     for (int64_t i = 0; i < 3 * mesh.nface; i++) mesh.faces[i] = mj->mesh_face[3 * mj->mesh_faceadr[id] + i];
-    status = abut_mesh_join(&mesh);
+    status = triangle_mesh_join(&mesh);
     drop_empty(&mesh);
-    if (status == ABUT_OK) status = abut_mesh_check_closed(mesh.faces, mesh.nface);
+    if (status == ABUT_OK) status = mesh_check_closed(mesh.faces, mesh.nface);
   }
-  abut_mesh_free(&mesh);
+  triangle_mesh_free(&mesh);
   return status;
 }
 
-abut_status abut_import_check_volumes(struct mjSpec_ *spec, const struct mjModel_ *mj,
-                                      abut_findings *findings) {
+abut_status import_check_volumes(struct mjSpec_ *spec, const struct mjModel_ *mj, finding_list *findings) {
   for (mjsElement *at = mjs_firstElement(spec, mjOBJ_MESH); at; at = mjs_nextElement(spec, at)) {
     mjtMeshInertia kind = mjs_asMesh(at)->inertia;
     int mesh = mjs_getId(at), geom = find_geom(spec, mj, mesh);
@@ -83,11 +82,11 @@ abut_status abut_import_check_volumes(struct mjSpec_ *spec, const struct mjModel
     abut_status status = check_mesh(mj, mesh);
     if (status == ABUT_ERROR_MEMORY) return status;
     if (status != ABUT_OK)
-      abut_findings_add(findings, ABUT_FINDING_FATAL,
-                        "mesh %s (not closed, but body %s needs its volume: <inertial> or inertia=\"convex\" "
-                        "would do without)",
-                        abut_import_label(mj, mjOBJ_MESH, mesh).text,
-                        abut_import_label(mj, mjOBJ_BODY, mj->geom_bodyid[geom]).text);
+      findings_add(findings, FINDING_FATAL,
+                   "mesh %s (not closed, but body %s needs its volume: <inertial> or inertia=\"convex\" "
+                   "would do without)",
+                   import_label(mj, mjOBJ_MESH, mesh).text,
+                   import_label(mj, mjOBJ_BODY, mj->geom_bodyid[geom]).text);
   }
   return ABUT_OK;
 }

@@ -74,7 +74,7 @@ abut_status items_for(const items_call *call, int64_t count, int64_t chunk, item
   put_pool(p);
   /* a thread without memory leaves its chunks to the others */
   if (atomic_load(&d.next) >= d.chunks) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory", call->runner->owner);
+  return fail_with(ABUT_ERROR_MEMORY, "%s: out of memory", call->runner->owner);
 }
 
 static void run_item(const items_call *call, void *memory, int64_t i, const void *arg) {
@@ -95,7 +95,7 @@ abut_status items_run(const items_runner *r, const items_kind *kind, void *job, 
   const int64_t chunks = (count + call.chunk - 1) / call.chunk;
   if (sum_size > 0) {
     call.sums = calloc((size_t)((chunks ? chunks : 1) * sum_size), sizeof *call.sums);
-    if (!call.sums) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory", r->owner);
+    if (!call.sums) return fail_with(ABUT_ERROR_MEMORY, "%s: out of memory", r->owner);
   }
   abut_status status = r->gpu ? items_run_gpu(&call) : items_for(&call, count, call.chunk, run_item, NULL);
   if (status == ABUT_OK && call.sums) add_chunks(&call, chunks, total);

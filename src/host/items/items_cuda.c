@@ -47,15 +47,15 @@ typedef struct items_gpu {
 
 static abut_status open_device(items_gpu *g) {
   CUDA_USE(&g->context);
-  ABUT_TRY(cuda_context_open(&g->context, NULL, cudaStreamNonBlocking));
+  ATTEMPT(cuda_context_open(&g->context, NULL, cudaStreamNonBlocking));
   CK(cudaEventCreate(&g->begun));
   CK(cudaEventCreate(&g->ended));
   return ABUT_OK;
 }
 abut_status items_open_gpu(items_runner *r, int32_t device_id) {
-  ABUT_TRY(cuda_find_device(device_id));
+  ATTEMPT(cuda_find_device(device_id));
   items_gpu *g = calloc(1, sizeof *g);
-  if (!g) return abut_fail(ABUT_ERROR_MEMORY, "%s: out of memory", r->owner);
+  if (!g) return fail_with(ABUT_ERROR_MEMORY, "%s: out of memory", r->owner);
   g->context.owner = r->owner;
   g->context.device_id = device_id;
   pthread_mutex_init(&g->lock, NULL);
@@ -93,7 +93,7 @@ abut_status items_share(items_runner *r, const items_upload *list, int count, si
   char *at = g->shared + round_up(argument_bytes);
   for (int i = 0; i < count; i++) {
     *list[i].to = at;
-    ABUT_TRY(cuda_to_device(&g->context, at, list[i].host, list[i].bytes));
+    ATTEMPT(cuda_to_device(&g->context, at, list[i].host, list[i].bytes));
     at += round_up(list[i].bytes);
   }
   return ABUT_OK;
@@ -102,8 +102,8 @@ abut_status items_share(items_runner *r, const items_upload *list, int count, si
 abut_status items_ask(items_runner *r, const void *kernel, void *argument, size_t bytes) {
   items_gpu *g = r->gpu;
   CUDA_USE(&g->context);
-  ABUT_TRY(cuda_to_device(&g->context, g->shared, argument, bytes));
-  ABUT_TRY(cuda_launch_warps(&g->context, kernel, g->shared, 1));
+  ATTEMPT(cuda_to_device(&g->context, g->shared, argument, bytes));
+  ATTEMPT(cuda_launch_warps(&g->context, kernel, g->shared, 1));
   return cuda_to_host(&g->context, argument, g->shared, bytes);
 }
 
@@ -117,7 +117,7 @@ abut_status items_scratch(items_runner *r, size_t each, void **scratch) {
   const size_t most = free_bytes / SCRATCH_SHARE / each, wanted = (size_t)processors * WARPS_PER_PROCESSOR;
   g->warps = (int)(wanted < most ? wanted : most);
   if (g->warps == 0)
-    return abut_fail(ABUT_ERROR_MEMORY, "%s: %zu bytes for one item, device has %zu free", r->owner, each,
+    return fail_with(ABUT_ERROR_MEMORY, "%s: %zu bytes for one item, device has %zu free", r->owner, each,
                      free_bytes);
   CK(cudaMalloc((void **)&g->scratch, (size_t)g->warps * each));
   *scratch = g->scratch;
@@ -156,14 +156,14 @@ static abut_status run_device(items_gpu *g, const items_call *call, const items_
   size_t argument_bytes;
   float ms = 0;
   const void *argument = kind->argument(call->job, p, &argument_bytes);
-  ABUT_TRY(cuda_to_device(c, g->shared, argument, argument_bytes));
-  ABUT_TRY(cuda_to_device(c, p->device, p->host, p->there));
+  ATTEMPT(cuda_to_device(c, g->shared, argument, argument_bytes));
+  ATTEMPT(cuda_to_device(c, p->device, p->host, p->there));
   if (p->bytes > p->zeros) CK(cudaMemsetAsync(p->device + p->zeros, 0, p->bytes - p->zeros, c->stream));
   CK(cudaEventRecord(g->begun, c->stream));
   const int warps = p->count < g->warps ? (int)p->count : g->warps;
-  ABUT_TRY(cuda_launch_warps(c, kind->kernel(call->job), g->shared, warps));
+  ATTEMPT(cuda_launch_warps(c, kind->kernel(call->job), g->shared, warps));
   CK(cudaEventRecord(g->ended, c->stream));
-  ABUT_TRY(cuda_to_host(c, p->host + p->back, p->device + p->back, p->bytes - p->back));
+  ATTEMPT(cuda_to_host(c, p->host + p->back, p->device + p->back, p->bytes - p->back));
   CK(cudaStreamSynchronize(c->stream));
   CK(cudaEventElapsedTime(&ms, g->begun, g->ended));
   g->seconds += 1e-3 * (double)ms;
@@ -171,9 +171,9 @@ static abut_status run_device(items_gpu *g, const items_call *call, const items_
 }
 
 static abut_status run_part(items_gpu *g, const items_call *call, const items_part *p) {
-  ABUT_TRY(items_for(call, p->count, 1, prepare_item, p));
-  ABUT_TRY(run_device(g, call, p));
-  ABUT_TRY(items_for(call, p->count, 1, finish_item, p));
+  ATTEMPT(items_for(call, p->count, 1, prepare_item, p));
+  ATTEMPT(run_device(g, call, p));
+  ATTEMPT(items_for(call, p->count, 1, finish_item, p));
   for (int64_t i = 0; call->sums && i < p->count; i++) /* in the order of items, as on threads */
     call->kind->gpu->add(call->job, p, i, items_sums(call, p->first + i));
   return ABUT_OK;
@@ -196,7 +196,7 @@ static abut_status make_room(items_gpu *g, const items_call *call, int64_t *item
   free(g->host);
   g->host = malloc(bytes);
   if (!g->host)
-    return abut_fail(ABUT_ERROR_MEMORY, "%s: no memory for %zu bytes", call->runner->owner, bytes);
+    return fail_with(ABUT_ERROR_MEMORY, "%s: no memory for %zu bytes", call->runner->owner, bytes);
   CK(cudaMalloc((void **)&g->part, bytes));
   g->part_bytes = bytes;
   return ABUT_OK;
@@ -206,13 +206,13 @@ static abut_status run_parts(items_gpu *g, const items_call *call) {
   int64_t items;
   CUDA_USE(&g->context);
   g->seconds = 0;
-  ABUT_TRY(make_room(g, call, &items));
+  ATTEMPT(make_room(g, call, &items));
   for (int64_t first = 0; first < call->count; first += items) {
     items_part p = lay_out(call, items < call->count - first ? items : call->count - first);
     p.first = first;
     p.host = g->host;
     p.device = g->part;
-    ABUT_TRY(run_part(g, call, &p));
+    ATTEMPT(run_part(g, call, &p));
   }
   return ABUT_OK;
 }

@@ -22,7 +22,7 @@ abut_manifold_options abut_default_manifold_options(void) {
 }
 
 static abut_status check_options(const abut_manifold_options *o) {
-#define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: " __VA_ARGS__)
+#define BAD(...) return fail_with(ABUT_ERROR_ARGUMENT, "manifold: " __VA_ARGS__)
 #define SOFT(name, least)                                                                                    \
   if (!(o->name >= (least) && o->name <= 1e6))                                                               \
   BAD(#name " is %g, must lie in [%g, 1e6]", o->name, (double)(least))
@@ -89,7 +89,7 @@ static abut_status check_softness(const abut_manifold *m) {
              {"cutoff", o->cutoff, 1e-30, 1},          {"eps_normal", o->eps_normal, length * length, 0}};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
     if (!(all[i].value >= all[i].least) && !(all[i].none && all[i].value == 0))
-      return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: %s is %g, must be at least %g for these surfaces",
+      return fail_with(ABUT_ERROR_ARGUMENT, "manifold: %s is %g, must be at least %g for these surfaces",
                        all[i].name, all[i].value, all[i].least);
   const double square = m->unit * m->unit, scale = o->relative ? 1 : square;
   const struct {
@@ -100,7 +100,7 @@ static abut_status check_softness(const abut_manifold *m) {
   for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
     double x = scaled[i].value / scaled[i].scale;
     if (!real_holds(m->kernels->elem_size, x) || (m->kernels->elem_size == 4 && x < (double)FLT_MIN))
-      return abut_fail(ABUT_ERROR_ARGUMENT,
+      return fail_with(ABUT_ERROR_ARGUMENT,
                        "manifold: %s is %g, which single precision has not in units of %g", scaled[i].name,
                        scaled[i].value, scaled[i].scale);
   }
@@ -113,25 +113,25 @@ static abut_status check_counts(abut_manifold *m, const abut_surface *const surf
   for (int i = 0; i < 2; i++) {
     const abut_surface *s = surface[i];
     if (o->vertices[i] > s->vertex_count)
-      return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: surface %d has %d vertices, %d were asked for", i + 1,
+      return fail_with(ABUT_ERROR_ARGUMENT, "manifold: surface %d has %d vertices, %d were asked for", i + 1,
                        s->vertex_count, o->vertices[i]);
     if (o->edges[i] > s->edge_count)
-      return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: surface %d has %d edges, %d were asked for", i + 1,
+      return fail_with(ABUT_ERROR_ARGUMENT, "manifold: surface %d has %d edges, %d were asked for", i + 1,
                        s->edge_count, o->edges[i]);
     for (int32_t e = 0; o->edges[i] > 0 && e < s->edge_count; e++) {
       const double *a = s->vertices + 3 * (int64_t)s->edges[2 * e],
                    *b = s->vertices + 3 * (int64_t)s->edges[2 * e + 1];
       double length = sqrt(pow(a[0] - b[0], 2) + pow(a[1] - b[1], 2) + pow(a[2] - b[2], 2));
       if (!(length > 1e-9 * m->unit))
-        return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: edge %d of surface %d has length %g", e, i + 1,
+        return fail_with(ABUT_ERROR_ARGUMENT, "manifold: edge %d of surface %d has length %g", e, i + 1,
                          length);
     }
   }
   if (o->edges[0] == 0 || o->edges[1] == 0) o->edges[0] = o->edges[1] = 0;
   if (o->vertices[0] == 0 && o->vertices[1] == 0 && o->edges[0] == 0)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: no vertices and no edges: no contacts");
+    return fail_with(ABUT_ERROR_ARGUMENT, "manifold: no vertices and no edges: no contacts");
   if ((int64_t)o->edges[0] * o->edges[1] > MOST_PAIRS)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: %d x %d pairs of edges, %d at most", o->edges[0],
+    return fail_with(ABUT_ERROR_ARGUMENT, "manifold: %d x %d pairs of edges, %d at most", o->edges[0],
                      o->edges[1], MOST_PAIRS);
   return ABUT_OK;
 }
@@ -141,7 +141,7 @@ static abut_status copy_mesh(abut_manifold *m, int which, const abut_surface *s)
   size_t e = (size_t)m->kernels->elem_size;
   m->vertices[which] = aligned_alloc(64, (3 * (size_t)padded * e + 64) / 64 * 64);
   m->edges[which] = malloc(((size_t)s->edge_count + 1) * sizeof *m->edges[which] * 2);
-  if (!m->vertices[which] || !m->edges[which]) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (!m->vertices[which] || !m->edges[which]) return fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
   memcpy(m->edges[which], s->edges, sizeof *s->edges * 2 * (size_t)s->edge_count);
   for (int c = 0; c < 3; c++)
     for (int32_t i = 0; i < padded && n > 0; i++) {
@@ -184,11 +184,11 @@ static void fill_params(abut_manifold *m) {
 
 static abut_status fill(abut_manifold *m, const abut_surface *const surface[2]) {
   settle(m, surface);
-  ABUT_TRY(check_softness(m));
-  ABUT_TRY(check_counts(m, surface));
+  ATTEMPT(check_softness(m));
+  ATTEMPT(check_counts(m, surface));
   for (int i = 0; i < 2; i++) {
-    ABUT_TRY(surface_view_create(m->kernels, surface[i], m->unit, m->options.tau_union, &m->view[i]));
-    ABUT_TRY(copy_mesh(m, i, surface[i]));
+    ATTEMPT(surface_view_create(m->kernels, surface[i], m->unit, m->options.tau_union, &m->view[i]));
+    ATTEMPT(copy_mesh(m, i, surface[i]));
   }
   fill_params(m);
   return m->options.device == ABUT_DEVICE_CUDA ? cuda_manifold_open(m) : ABUT_OK;
@@ -196,9 +196,9 @@ static abut_status fill(abut_manifold *m, const abut_surface *const surface[2]) 
 
 abut_status abut_manifold_create(const abut_surface *surface1, const abut_surface *surface2,
                                  const abut_manifold_options *options, abut_manifold **manifold) {
-  ABUT_REQUIRE(surface1, "surface1");
-  ABUT_REQUIRE(surface2, "surface2");
-  ABUT_REQUIRE(manifold, "manifold");
+  REQUIRE_POINTER(surface1, "surface1");
+  REQUIRE_POINTER(surface2, "surface2");
+  REQUIRE_POINTER(manifold, "manifold");
   return manifold_create_with(surface1, surface2, options, NULL, manifold);
 }
 abut_status manifold_create_with(const abut_surface *surface1, const abut_surface *surface2,
@@ -206,10 +206,10 @@ abut_status manifold_create_with(const abut_surface *surface1, const abut_surfac
                                  abut_manifold **manifold) {
   const abut_surface *surface[2] = {surface1, surface2};
   abut_manifold_options o = options ? *options : abut_default_manifold_options();
-  ABUT_TRY(check_options(&o));
-  for (int i = 0; i < 2; i++) ABUT_TRY(abut_surface_check(surface[i]));
+  ATTEMPT(check_options(&o));
+  for (int i = 0; i < 2; i++) ATTEMPT(abut_surface_check(surface[i]));
   abut_manifold *m = calloc(1, sizeof *m);
-  if (!m) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (!m) return fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
   m->options = o;
   items_open(&m->items, "manifold", o.threads);
   m->kernels = kernels;
@@ -235,15 +235,15 @@ void abut_manifold_destroy(abut_manifold *m) {
 }
 
 abut_status abut_manifold_size(const abut_manifold *m, abut_manifold_counts *counts) {
-  ABUT_REQUIRE(m, "manifold");
-  ABUT_REQUIRE(counts, "counts");
+  REQUIRE_POINTER(m, "manifold");
+  REQUIRE_POINTER(counts, "counts");
   const abut_manifold_options *o = &m->options;
   *counts = (abut_manifold_counts){{o->vertices[0], o->vertices[1]}, {o->edges[0], o->edges[1]}, m->contacts};
   return ABUT_OK;
 }
 abut_status abut_manifold_settings(const abut_manifold *m, abut_manifold_options *options) {
-  ABUT_REQUIRE(m, "manifold");
-  ABUT_REQUIRE(options, "options");
+  REQUIRE_POINTER(m, "manifold");
+  REQUIRE_POINTER(options, "options");
   *options = m->options;
   return ABUT_OK;
 }

@@ -44,9 +44,9 @@ abut_status cuda_manifold_open(abut_manifold *m) {
   manifold_batch *b = &m->batch;
   b->params = m->params;
   const int n = list_uploads(m, &b->params, list);
-  ABUT_TRY(items_open_gpu(&m->items, m->options.device_id));
-  ABUT_TRY(items_share(&m->items, list, n, sizeof *b));
-  ABUT_TRY(items_ask(&m->items, cuda_manifold_kernels(m->options.dtype)[MANIFOLD_room], b, sizeof *b));
+  ATTEMPT(items_open_gpu(&m->items, m->options.device_id));
+  ATTEMPT(items_share(&m->items, list, n, sizeof *b));
+  ATTEMPT(items_ask(&m->items, cuda_manifold_kernels(m->options.dtype)[MANIFOLD_room], b, sizeof *b));
   return items_scratch(&m->items, (size_t)b->scratch_numbers * (size_t)m->kernels->elem_size, &b->scratch);
 }
 

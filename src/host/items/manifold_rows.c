@@ -10,8 +10,8 @@
 static void rotation_of(const double q[4], double r[9]) {
   double unit[4];
   memcpy(unit, q, sizeof unit);
-  abuti_normalise(unit, 4);
-  abuti_quat_matrix(r, unit);
+  normalise(unit, 4);
+  quat_matrix(r, unit);
 }
 /* Surface 2 in surface 1's frame; what is far from the world's origin loses no digits so. */
 manifold_job manifold_place_pose(const manifold_run *a, manifold_runner *r, int64_t i) {
@@ -144,7 +144,7 @@ void manifold_write_pose(const manifold_run *a, const manifold_runner *r, const 
   frame_vec(r->frame, job->out_force, all_force);
   frame_vec(r->frame, job->out_torque, all_torque);
   for (int k = 0; k < 3; k++) force[k] *= inv;
-  abuti_cross3(lever, r->other, force);
+  cross3(lever, r->other, force);
   for (int k = 0; k < 3; k++) {
     out[k] = inv * all_force[k] - force[k];
     out[6 + k] = force[k];
@@ -163,7 +163,7 @@ static void chain_of(const manifold_run *a, const manifold_runner *r, const mani
   for (int j = 0; j < 3; j++) {
     const double axis[3] = {j == 0, j == 1, j == 2};
     double swept[3];
-    abuti_cross3(swept, job->translation, axis);
+    cross3(swept, job->translation, axis);
     chain[3 + j][3 + j] = -1;
     for (int i = 0; i < 3; i++) {
       chain[i][j] = -r->frame[3 * j + i] / a->m->unit;
@@ -179,7 +179,7 @@ static void turn_columns(const manifold_runner *r, double in[3][COORDINATES], do
   for (int j = 0; j < 3; j++) {
     const double axis[3] = {j == 0, j == 1, j == 2};
     double swept[3];
-    abuti_cross3(swept, axis, x);
+    cross3(swept, axis, x);
     for (int i = 0; i < 3; i++) in[i][3 + j] += swept[i];
   }
   for (int i = 0; i < 3; i++)

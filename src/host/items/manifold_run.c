@@ -86,8 +86,8 @@ static const items_kind poses_kind = {runner_open, runner_close, run_pose, &mani
 
 abut_status abut_manifold_check_poses(const abut_manifold *m, int64_t first, int64_t count,
                                       const double *poses) {
-  ABUT_REQUIRE(m, "manifold");
-  if (count > 0) ABUT_REQUIRE(poses, "poses");
+  REQUIRE_POINTER(m, "manifold");
+  if (count > 0) REQUIRE_POINTER(poses, "poses");
   const double most = m->unit * fmin(surface_view_reach(m->kernels, &m->view[0]),
                                      surface_view_reach(m->kernels, &m->view[1]));
   for (int64_t i = 0; i < 2 * count; i++) {
@@ -96,11 +96,11 @@ abut_status abut_manifold_check_poses(const abut_manifold *m, int64_t first, int
     const int surface = (int)(i % 2) + 1;
     for (int k = 0; k < 7; k++)
       if (!isfinite(pose[k]))
-        return abut_fail(ABUT_ERROR_ARGUMENT, "pose %lld of surface %d: number %d is %g", number, surface, k,
+        return fail_with(ABUT_ERROR_ARGUMENT, "pose %lld of surface %d: number %d is %g", number, surface, k,
                          pose[k]);
     double n = sqrt(pose[3] * pose[3] + pose[4] * pose[4] + pose[5] * pose[5] + pose[6] * pose[6]);
     if (!(fabs(n - 1) < 1e-3))
-      return abut_fail(ABUT_ERROR_ARGUMENT,
+      return fail_with(ABUT_ERROR_ARGUMENT,
                        "pose %lld of surface %d: its quaternion has length %g, must be 1", number, surface,
                        n);
   }
@@ -108,7 +108,7 @@ abut_status abut_manifold_check_poses(const abut_manifold *m, int64_t first, int
     for (int k = 0; k < 3; k++) {
       double apart = poses[14 * i + 7 + k] - poses[14 * i + k];
       if (!(fabs(apart) <= most))
-        return abut_fail(ABUT_ERROR_ARGUMENT,
+        return fail_with(ABUT_ERROR_ARGUMENT,
                          "pose %lld: surfaces %g apart along axis %d, must lie within %g",
                          (long long)(first + i), apart, k, most);
     }
@@ -137,16 +137,16 @@ static abut_status refuse_cotangents(const manifold_run *a, int64_t pose) {
       name = all[k].name;
       at = i / all[k].each;
     }
-  return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: the cotangent of %s %lld of pose %lld is %g, %s", name,
+  return fail_with(ABUT_ERROR_ARGUMENT, "manifold: the cotangent of %s %lld of pose %lld is %g, %s", name,
                    (long long)at, (long long)pose, worst, real_misfit(worst));
 }
 
 static abut_status run_all(manifold_run *a) {
   double *total = NULL;
-  ABUT_TRY(abut_manifold_check_poses(a->m, 0, a->count, a->poses));
+  ATTEMPT(abut_manifold_check_poses(a->m, 0, a->count, a->poses));
   if (a->bars) manifold_place_sums(a);
   if (a->sum_size) total = malloc((size_t)a->sum_size * sizeof *total);
-  if (a->sum_size && !total) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (a->sum_size && !total) return fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
   abut_status status = items_run(&a->m->items, &poses_kind, a, a->count, a->sum_size, total);
   if (status == ABUT_OK && total) manifold_write_sums(a, total);
   free(total);
@@ -156,10 +156,10 @@ static abut_status run_all(manifold_run *a) {
 
 abut_status abut_manifold_contacts(const abut_manifold *manifold, int64_t count, const double *poses,
                                    abut_contacts *contacts) {
-  ABUT_REQUIRE(manifold, "manifold");
-  ABUT_REQUIRE(count == 0 || poses, "poses");
-  ABUT_REQUIRE(contacts, "contacts");
-  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  REQUIRE_POINTER(manifold, "manifold");
+  REQUIRE_POINTER(count == 0 || poses, "poses");
+  REQUIRE_POINTER(contacts, "contacts");
+  if (count < 0) return fail_with(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   manifold_run a = {.m = manifold, .count = count, .poses = poses, .contacts = contacts};
   return run_all(&a);
 }
@@ -167,11 +167,11 @@ abut_status abut_manifold_contacts(const abut_manifold *manifold, int64_t count,
 abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count, const double *poses,
                                    const abut_contacts *bar, abut_manifold_bars *bars,
                                    abut_contacts *contacts) {
-  ABUT_REQUIRE(manifold, "manifold");
-  ABUT_REQUIRE(count == 0 || poses, "poses");
-  ABUT_REQUIRE(bar, "bar");
-  ABUT_REQUIRE(bars, "bars");
-  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  REQUIRE_POINTER(manifold, "manifold");
+  REQUIRE_POINTER(count == 0 || poses, "poses");
+  REQUIRE_POINTER(bar, "bar");
+  REQUIRE_POINTER(bars, "bars");
+  if (count < 0) return fail_with(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   manifold_run a = {
       .m = manifold, .count = count, .poses = poses, .bar = bar, .contacts = contacts, .bars = bars};
   return run_all(&a);
@@ -179,12 +179,12 @@ abut_status abut_manifold_gradient(const abut_manifold *manifold, int64_t count,
 
 abut_status abut_manifold_jacobian(const abut_manifold *manifold, int64_t count, const double *poses,
                                    abut_contacts *jacobian, abut_contacts *contacts) {
-  ABUT_REQUIRE(manifold, "manifold");
-  ABUT_REQUIRE(count == 0 || poses, "poses");
-  ABUT_REQUIRE(jacobian, "jacobian");
-  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  REQUIRE_POINTER(manifold, "manifold");
+  REQUIRE_POINTER(count == 0 || poses, "poses");
+  REQUIRE_POINTER(jacobian, "jacobian");
+  if (count < 0) return fail_with(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   if (manifold->items.gpu)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: forward mode runs on the CPU only, device is cuda");
+    return fail_with(ABUT_ERROR_ARGUMENT, "manifold: forward mode runs on the CPU only, device is cuda");
   manifold_run a = {
       .m = manifold, .count = count, .poses = poses, .contacts = contacts, .jacobian = jacobian};
   return run_all(&a);

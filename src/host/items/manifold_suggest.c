@@ -62,41 +62,41 @@ static void face_normal(const abut_surface *s, int32_t t, double normal[3]) {
     u[k] = s->vertices[3 * (int64_t)f[1] + k] - s->vertices[3 * (int64_t)f[0] + k];
     v[k] = s->vertices[3 * (int64_t)f[2] + k] - s->vertices[3 * (int64_t)f[0] + k];
   }
-  abuti_cross3(normal, u, v);
+  cross3(normal, u, v);
 }
 
 static abut_status sum_areas(const abut_surface *s, int which, probed *p) {
   double total = 0, normal[3];
   p->area = malloc(((size_t)s->triangle_count + 1) * sizeof *p->area);
-  if (!p->area) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (!p->area) return fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
   for (int32_t t = 0; t < s->triangle_count; t++) {
     face_normal(s, t, normal);
-    p->area[t] = total += sqrt(abuti_dot3(normal, normal));
+    p->area[t] = total += sqrt(dot3(normal, normal));
   }
   if (total > 0) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: surface %d has no triangles to touch with", which + 1);
+  return fail_with(ABUT_ERROR_ARGUMENT, "manifold: surface %d has no triangles to touch with", which + 1);
 }
 
 static abut_status probe_surface(const abut_surface *s, int which, probed *p) {
-  ABUT_TRY(sum_areas(s, which, p));
+  ATTEMPT(sum_areas(s, which, p));
   p->surface = s;
   p->diagonal = abut_surface_diagonal(s);
   p->probe = *s;
   p->probe.edge_count = p->probe.triangle_count = 0;
   p->probe.vertices = NULL;
   p->first = malloc(((size_t)s->edge_count + 1) * sizeof *p->first);
-  if (!p->first) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (!p->first) return fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
   int64_t count = s->vertex_count;
   for (int32_t e = 0; e <= s->edge_count; e++) {
     if (count > INT32_MAX / 4)
-      return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: surface %d has %d edges, too many to sample",
+      return fail_with(ABUT_ERROR_ARGUMENT, "manifold: surface %d has %d edges, too many to sample",
                        which + 1, s->edge_count);
     p->first[e] = (int32_t)count;
     if (e < s->edge_count) count += (int64_t)ceil(PARTS * edge_length(s, e) / p->diagonal);
   }
   p->probe.vertex_count = (int32_t)count;
   p->probe.vertices = malloc(3 * (size_t)count * sizeof *p->probe.vertices);
-  if (!p->probe.vertices) return abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  if (!p->probe.vertices) return fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
   memcpy(p->probe.vertices, s->vertices, 3 * (size_t)s->vertex_count * sizeof *s->vertices);
   for (int32_t e = 0; e < s->edge_count; e++) {
     const double *a = s->vertices + 3 * (int64_t)s->edges[2 * e],
@@ -112,10 +112,10 @@ static abut_status probe_surface(const abut_surface *s, int which, probed *p) {
 /* ------------------------------------------------------------------------------------------------ poses */
 
 /* A point of the surface, evenly by area, and its triangle's normal. */
-static void draw_point(const probed *p, abut_draw *draw, double x[3], double normal[3]) {
+static void draw_point(const probed *p, point_draw *draw, double x[3], double normal[3]) {
   const abut_surface *s = p->surface;
-  double at = abut_draw_next(draw) * p->area[s->triangle_count - 1];
-  double u = abut_draw_next(draw), v = abut_draw_next(draw);
+  double at = point_draw_next(draw) * p->area[s->triangle_count - 1];
+  double u = point_draw_next(draw), v = point_draw_next(draw);
   int32_t low = 0, high = s->triangle_count - 1;
   while (low < high) {
     int32_t middle = low + (high - low) / 2;
@@ -131,11 +131,11 @@ static void draw_point(const probed *p, abut_draw *draw, double x[3], double nor
     x[k] = a + u * (s->vertices[3 * (int64_t)f[1] + k] - a) + v * (s->vertices[3 * (int64_t)f[2] + k] - a);
   }
   face_normal(s, low, normal);
-  abuti_normalise(normal, 3);
+  normalise(normal, 3);
 }
-static void draw_quaternion(abut_draw *draw, double q[4]) {
+static void draw_quaternion(point_draw *draw, double q[4]) {
   static const double turn = 6.283185307179586;
-  double u = abut_draw_next(draw), a = turn * abut_draw_next(draw), b = turn * abut_draw_next(draw);
+  double u = point_draw_next(draw), a = turn * point_draw_next(draw), b = turn * point_draw_next(draw);
   double r = sqrt(1 - u), s = sqrt(u);
   double evenly[4] = {s * cos(b), r * sin(a), r * cos(a), s * sin(b)};
   memcpy(q, evenly, sizeof evenly);
@@ -144,31 +144,31 @@ static void draw_quaternion(abut_draw *draw, double q[4]) {
 static void face_against(double q[4], const double from[3], const double to[3]) {
   static const double origin[3] = {0, 0, 0};
   double n[3], turn[4];
-  abuti_transform(n, origin, q, from);
-  turn[0] = 1 - abuti_dot3(n, to);
+  transform_point(n, origin, q, from);
+  turn[0] = 1 - dot3(n, to);
   turn[1] = n[2] * to[1] - n[1] * to[2];
   turn[2] = n[0] * to[2] - n[2] * to[0];
   turn[3] = n[1] * to[0] - n[0] * to[1];
-  if (abuti_normalise(turn, 4)) abuti_quat_product(q, turn, q);
+  if (normalise(turn, 4)) quat_product(q, turn, q);
 }
 /* Sample i: even ones meet with two triangles flat on each other, odd ones in any way. */
 static approach draw_approach(const suggestion *g, int64_t i) {
   static const double origin[3] = {0, 0, 0}, up[3] = {0, 0, 1};
-  abut_draw draw = abut_draw_start(g->sampling.seed, (uint64_t)i);
+  point_draw draw = point_draw_start(g->sampling.seed, (uint64_t)i);
   approach a;
   double x[2][3], normal[2][3], any[4];
   for (int s = 0; s < 2; s++) draw_point(&g->side[s], &draw, x[s], normal[s]);
   draw_quaternion(&draw, a.quaternion);
   draw_quaternion(&draw, any);
   if (i % 2) {
-    abuti_transform(a.direction, origin, any, up);
+    transform_point(a.direction, origin, any, up);
   } else {
     face_against(a.quaternion, normal[1], normal[0]);
     memcpy(a.direction, normal[0], sizeof a.direction);
   }
-  abuti_transform(a.start, origin, a.quaternion, x[1]);
+  transform_point(a.start, origin, a.quaternion, x[1]);
   for (int k = 0; k < 3; k++) a.start[k] = x[0][k] - a.start[k];
-  a.depth = (1 - abut_draw_next(&draw)) * g->sampling.depth;
+  a.depth = (1 - point_draw_next(&draw)) * g->sampling.depth;
   a.along = a.out = g->side[0].diagonal + g->side[1].diagonal; /* apart for certain */
   a.inside = 0;
   return a;
@@ -203,7 +203,7 @@ static abut_status approach_all(suggestion *g, approach *a, int64_t count) {
   int moving = 1;
   for (int step = 0; step < STEPS && moving; step++) {
     moving = 0;
-    ABUT_TRY(look(g, a, count));
+    ATTEMPT(look(g, a, count));
     for (int64_t i = 0; i < count; i++) {
       double d = deepest(g, i) + a[i].depth;
       if (d < 0) a[i].inside = 1;
@@ -217,7 +217,7 @@ static abut_status approach_all(suggestion *g, approach *a, int64_t count) {
   for (int64_t i = 0; i < count; i++) in[i] = a[i].along;
   for (int step = 0; step < HALVINGS; step++) {
     for (int64_t i = 0; i < count; i++) a[i].along = 0.5 * (in[i] + a[i].out);
-    ABUT_TRY(look(g, a, count));
+    ATTEMPT(look(g, a, count));
     for (int64_t i = 0; i < count; i++) *(deepest(g, i) + a[i].depth < 0 ? &in[i] : &a[i].out) = a[i].along;
   }
   for (int64_t i = 0; i < count; i++) a[i].along = in[i];
@@ -250,7 +250,7 @@ static abut_status mark_edges(const suggestion *g, int which, const double *pose
   surface[which].edges = malloc(2 * (size_t)num * sizeof *list);
   double *activity = malloc(2 * (size_t)num * (size_t)others * sizeof *activity);
   abut_status status =
-      surface[which].edges && activity ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+      surface[which].edges && activity ? ABUT_OK : fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
   for (int32_t i = 0; status == ABUT_OK && i < 2 * num; i++)
     surface[which].edges[i] = g->side[which].surface->edges[2 * list[i / 2] + i % 2];
   surface[which].edge_count = num;
@@ -292,7 +292,7 @@ static abut_status count_edges(suggestion *g, const double *pose, const double *
   int32_t count[2] = {g->side[0].surface->edge_count, g->side[1].surface->edge_count};
   int32_t *list = malloc(((size_t)count[0] + (size_t)count[1]) * sizeof *list);
   char *memory = calloc((size_t)count[0] + (size_t)count[1], 1), *marked[2] = {memory, memory + count[0]};
-  abut_status status = list && memory ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  abut_status status = list && memory ? ABUT_OK : fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
   for (int s = 0; s < 2 && status == ABUT_OK; s++) {
     int32_t num = list_edges(g, s, distance[s], list), rows = MOST_PAIRS / count[!s] + 1;
     for (int32_t first = 0; status == ABUT_OK && first < num; first += rows)
@@ -314,7 +314,7 @@ static abut_status count_pose(suggestion *g, int64_t i) {
     for (int32_t v = 0; v < g->side[s].surface->vertex_count; v++)
       g->needed[s][g->touched] += distance[s][v] < g->reach;
   }
-  if (g->options.edges[0] != 0) ABUT_TRY(count_edges(g, g->poses + 14 * i, distance));
+  if (g->options.edges[0] != 0) ATTEMPT(count_edges(g, g->poses + 14 * i, distance));
   g->touched++;
   return ABUT_OK;
 }
@@ -322,7 +322,7 @@ static abut_status count_pose(suggestion *g, int64_t i) {
 /* ------------------------------------------------------------------------------------------------- call */
 
 static abut_status check_sampling(const abut_manifold_sampling *s) {
-#define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: " __VA_ARGS__)
+#define BAD(...) return fail_with(ABUT_ERROR_ARGUMENT, "manifold: " __VA_ARGS__)
   if (s->samples < 1 || s->samples > 1 << 24)
     BAD("samples is %lld, must lie in [1, 2^24]", (long long)s->samples);
   if (!(s->quantile >= 0 && s->quantile <= 1)) BAD("quantile is %g, must lie in [0, 1]", s->quantile);
@@ -346,7 +346,7 @@ static abut_status settle(suggestion *g, const abut_surface *const surface[2],
     edges[0] = edges[1] = 1;
   else
     edges[0] = edges[1] = 0;
-  ABUT_TRY(abut_manifold_create(surface[0], surface[1], &g->options, &m));
+  ATTEMPT(abut_manifold_create(surface[0], surface[1], &g->options, &m));
   abut_status status = abut_manifold_settings(m, &g->options);
   abut_manifold_destroy(m);
   if (g->sampling.depth == 0) g->sampling.depth = g->options.tau_pen;
@@ -360,18 +360,18 @@ static abut_status prepare(suggestion *g, const abut_surface *const surface[2]) 
   points.vertices[0] = points.vertices[1] = -1;
   points.edges[0] = points.edges[1] = 0;
   for (int s = 0; s < 2; s++) {
-    ABUT_TRY(probe_surface(surface[s], s, &g->side[s]));
+    ATTEMPT(probe_surface(surface[s], s, &g->side[s]));
     g->options.vertices[s] = 0;
     g->options.edges[s] = g->options.edges[s] ? -1 : 0;
   }
   g->options.threads = 1;
-  ABUT_TRY(abut_manifold_create(&g->side[0].probe, &g->side[1].probe, &points, &g->manifold));
+  ATTEMPT(abut_manifold_create(&g->side[0].probe, &g->side[1].probe, &points, &g->manifold));
   g->poses = malloc(14 * BLOCK * sizeof *g->poses);
   g->distance = malloc(BLOCK * (size_t)points_of(g) * sizeof *g->distance);
   int ok = g->poses && g->distance;
   for (int i = 0; i < 4; i++)
     ok = (g->needed[i] = malloc((size_t)g->sampling.samples * sizeof *g->needed[i])) && ok;
-  return ok ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "manifold: out of memory");
+  return ok ? ABUT_OK : fail_with(ABUT_ERROR_MEMORY, "manifold: out of memory");
 }
 
 static abut_status sample(suggestion *g) {
@@ -379,12 +379,12 @@ static abut_status sample(suggestion *g) {
   for (int64_t first = 0; first < g->sampling.samples; first += BLOCK) {
     int64_t left = g->sampling.samples - first, count = left < BLOCK ? left : BLOCK;
     for (int64_t i = 0; i < count; i++) a[i] = draw_approach(g, first + i);
-    ABUT_TRY(approach_all(g, a, count));
+    ATTEMPT(approach_all(g, a, count));
     for (int64_t i = 0; i < count; i++)
-      if (a[i].inside) ABUT_TRY(count_pose(g, i));
+      if (a[i].inside) ATTEMPT(count_pose(g, i));
   }
   if (g->touched) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT, "manifold: the surfaces met in none of %lld poses",
+  return fail_with(ABUT_ERROR_ARGUMENT, "manifold: the surfaces met in none of %lld poses",
                    (long long)g->sampling.samples);
 }
 
@@ -414,13 +414,13 @@ static void suggestion_free(suggestion *g) {
 abut_status abut_manifold_suggest(const abut_surface *surface1, const abut_surface *surface2,
                                   const abut_manifold_options *options,
                                   const abut_manifold_sampling *sampling, abut_manifold_counts *counts) {
-  ABUT_REQUIRE(surface1, "surface1");
-  ABUT_REQUIRE(surface2, "surface2");
-  ABUT_REQUIRE(counts, "counts");
+  REQUIRE_POINTER(surface1, "surface1");
+  REQUIRE_POINTER(surface2, "surface2");
+  REQUIRE_POINTER(counts, "counts");
   const abut_surface *surface[2] = {surface1, surface2};
   suggestion g = {.sampling = sampling ? *sampling : abut_default_manifold_sampling()};
-  ABUT_TRY(check_sampling(&g.sampling));
-  ABUT_TRY(settle(&g, surface, options));
+  ATTEMPT(check_sampling(&g.sampling));
+  ATTEMPT(settle(&g, surface, options));
   abut_status status = prepare(&g, surface);
   if (status == ABUT_OK) status = sample(&g);
   if (status == ABUT_OK) {

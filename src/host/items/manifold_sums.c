@@ -43,7 +43,7 @@ void manifold_place_sums(manifold_run *a) {
 /* A plane's row is (R n, d/unit + R n.x/unit), x and R the primitive's pose; R transposed takes it back. */
 static void add_plane(const abut_primitive *q, double unit, const double bar[SDF_ROW], double plane[4]) {
   double r[9], g[3], own[3];
-  abuti_quat_matrix(r, q->quaternion);
+  quat_matrix(r, q->quaternion);
   for (int c = 0; c < 3; c++) g[c] = bar[c] + bar[3] * q->position[c] / unit;
   frame_tvec(r, g, own);
   for (int c = 0; c < 3; c++) plane[c] += own[c];
@@ -53,7 +53,7 @@ static void add_plane(const abut_primitive *q, double unit, const double bar[SDF
 static void add_point(const abut_primitive *q, double unit, double sigma, const double bar[SDF_ROW],
                       double point[7]) {
   double r[9], own[3];
-  abuti_quat_matrix(r, q->quaternion);
+  quat_matrix(r, q->quaternion);
   frame_tvec(r, bar, own);
   for (int c = 0; c < 3; c++) point[c] += own[c] / unit;
   frame_tvec(r, bar + 3, own);

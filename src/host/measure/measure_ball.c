@@ -6,15 +6,15 @@
 
 abut_status measure_ball(double radius, int32_t tessellation, abut_triangles **ball) {
   abut_geom_def def = abut_default_geom_def();
-  abut_shape_surface surface;
+  geom_surface surface;
   def.type = ABUT_GEOM_SPHERE;
   def.size[0] = radius;
   def.tessellation = tessellation;
-  ABUT_TRY(abut_shape_surface_build(&def, NULL, &surface));
+  ATTEMPT(geom_surface_build(&def, NULL, &surface));
   *ball = malloc(sizeof **ball);
   if (!*ball) {
-    abut_shape_surface_free(&surface);
-    return abut_fail(ABUT_ERROR_MEMORY, "no memory for a ball");
+    geom_surface_free(&surface);
+    return fail_with(ABUT_ERROR_MEMORY, "no memory for a ball");
   }
   **ball = (abut_triangles){.vertices = surface.points,
                             .nvertex = surface.npoint,

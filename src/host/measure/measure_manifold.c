@@ -63,9 +63,9 @@ static void run_distances(void *context) {
 abut_status measure_distance(const abut_surface *surface, int64_t count, const double *points, int skip,
                              int dtype, double *ns) {
   const item_kernels *k;
-  ABUT_TRY(item_kernels_for(dtype, &k));
+  ATTEMPT(item_kernels_for(dtype, &k));
   surface_view view;
-  ABUT_TRY(surface_view_create(k, surface, abut_surface_diagonal(surface), 0, &view));
+  ATTEMPT(surface_view_create(k, surface, abut_surface_diagonal(surface), 0, &view));
   if (!skip) view.sdf.tau = 1000; /* every primitive weighs something everywhere */
   const int64_t lanes = k->lanes, packs = count / lanes, num = surface->primitive_count;
   char *at = aligned(packs * lanes * 3, k), *out = aligned(lanes * 4, k),
@@ -73,7 +73,7 @@ abut_status measure_distance(const abut_surface *surface, int64_t count, const d
   int32_t *kept = calloc((size_t)DISTANCE_LISTS(num), sizeof *kept);
   abut_status status = ABUT_OK;
   if (!at || !out || !scratch || !kept || packs == 0) {
-    status = abut_fail(ABUT_ERROR_MEMORY, "distances at %lld points: out of memory", (long long)count);
+    status = fail_with(ABUT_ERROR_MEMORY, "distances at %lld points: out of memory", (long long)count);
   } else {
     for (int64_t i = 0; i < packs * lanes; i++)
       for (int c = 0; c < 3; c++)

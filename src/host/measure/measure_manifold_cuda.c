@@ -39,7 +39,7 @@ typedef struct kernel_bench {
 static abut_status bench_open(kernel_bench *b) {
   cuda_context *c = &b->device;
   int processors;
-  ABUT_TRY(cuda_context_open(c, NULL, cudaStreamNonBlocking));
+  ATTEMPT(cuda_context_open(c, NULL, cudaStreamNonBlocking));
   CK(cudaEventCreate(&b->begun));
   CK(cudaEventCreate(&b->ended));
   CK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, c->device_id));
@@ -58,7 +58,7 @@ static abut_status bench_allocate(kernel_bench *b, size_t bytes) {
   cuda_context *c = &b->device;
   b->bytes = bytes;
   b->host = calloc(1, bytes);
-  if (!b->host) return abut_fail(ABUT_ERROR_MEMORY, "bench: no memory for %zu bytes", bytes);
+  if (!b->host) return fail_with(ABUT_ERROR_MEMORY, "bench: no memory for %zu bytes", bytes);
   CK(cudaMalloc((void **)&b->memory, bytes));
   return ABUT_OK;
 }
@@ -74,7 +74,7 @@ static abut_status time_once(kernel_bench *b, const void *kernel, int warps, dou
   cuda_context *c = &b->device;
   float ms = 0;
   CK(cudaEventRecord(b->begun, c->stream));
-  ABUT_TRY(cuda_launch_warps(c, kernel, b->memory, warps));
+  ATTEMPT(cuda_launch_warps(c, kernel, b->memory, warps));
   CK(cudaEventRecord(b->ended, c->stream));
   CK(cudaStreamSynchronize(c->stream));
   CK(cudaEventElapsedTime(&ms, b->begun, b->ended));
@@ -86,9 +86,9 @@ static abut_status time_kernel(kernel_bench *b, const void *kernel, int64_t item
   const int64_t wanted = (items + 31) / 32;
   const int warps = wanted < b->warps ? (int)wanted : b->warps;
   double best = 0, seconds;
-  ABUT_TRY(cuda_to_device(&b->device, b->memory, b->host, b->bytes));
+  ATTEMPT(cuda_to_device(&b->device, b->memory, b->host, b->bytes));
   for (int i = -1; i < RUNS; i++) {
-    ABUT_TRY(time_once(b, kernel, warps, &seconds));
+    ATTEMPT(time_once(b, kernel, warps, &seconds));
     if (i == 0 || (i > 0 && seconds < best)) best = seconds;
   }
   *ns = 1e9 * best / (double)items;
@@ -97,11 +97,11 @@ static abut_status time_kernel(kernel_bench *b, const void *kernel, int64_t item
 
 static abut_status run_edges(kernel_bench *b, int32_t dtype, double *ns) {
   const item_kernels *k;
-  ABUT_TRY(item_kernels_for(dtype, &k));
+  ATTEMPT(item_kernels_for(dtype, &k));
   const abut_manifold_options o = abut_default_manifold_options();
   const size_t elem = (size_t)k->elem_size;
   char *argument, *in;
-  ABUT_TRY(bench_allocate(b, round_up(sizeof(edges_batch)) + 2 * round_up(9 * EDGES * elem)));
+  ATTEMPT(bench_allocate(b, round_up(sizeof(edges_batch)) + 2 * round_up(9 * EDGES * elem)));
   bench_take(b, sizeof(edges_batch), &argument);
   edges_batch *batch = (edges_batch *)(void *)argument;
   *batch = (edges_batch){.soft = {o.w_reg, o.tau_clip, o.tau_min, o.tau_comp, 1}, .count = EDGES};
@@ -126,9 +126,9 @@ static abut_status run_distances(kernel_bench *b, const distance_bench *d, int32
   const size_t numbers = threads * (size_t)DISTANCE_NUMBERS(sdf->num) * elem;
   const size_t lists = threads * (size_t)DISTANCE_LISTS(sdf->num) * sizeof(int32_t);
   char *argument, *at, *in;
-  ABUT_TRY(bench_allocate(b, round_up(sizeof(distances_batch)) + round_up(primitives) + round_up(rows) +
-                                 round_up(3 * n * elem) + round_up(4 * n * elem) + round_up(numbers) +
-                                 round_up(lists)));
+  ATTEMPT(bench_allocate(b, round_up(sizeof(distances_batch)) + round_up(primitives) + round_up(rows) +
+                                round_up(3 * n * elem) + round_up(4 * n * elem) + round_up(numbers) +
+                                round_up(lists)));
   bench_take(b, sizeof(distances_batch), &argument);
   distances_batch *batch = (distances_batch *)(void *)argument;
   *batch = (distances_batch){.surface = *sdf, .count = (int32_t)n};
@@ -147,7 +147,7 @@ static abut_status run_distances(kernel_bench *b, const distance_bench *d, int32
 
 abut_status measure_edges_cuda(int32_t device_id, int32_t dtype, double *ns) {
   kernel_bench b = {.device = {.owner = "bench", .device_id = device_id}};
-  ABUT_TRY(cuda_find_device(device_id));
+  ATTEMPT(cuda_find_device(device_id));
   CUDA_USE(&b.device);
   abut_status status = bench_open(&b);
   if (status == ABUT_OK) status = run_edges(&b, dtype, ns);
@@ -160,10 +160,10 @@ abut_status measure_distance_cuda(int32_t device_id, const abut_surface *surface
   kernel_bench b = {.device = {.owner = "bench", .device_id = device_id}};
   surface_view view;
   distance_bench d = {NULL, &view, count, points, abut_surface_diagonal(surface)};
-  ABUT_TRY(item_kernels_for(dtype, &d.kernels));
-  ABUT_TRY(cuda_find_device(device_id));
+  ATTEMPT(item_kernels_for(dtype, &d.kernels));
+  ATTEMPT(cuda_find_device(device_id));
   CUDA_USE(&b.device);
-  ABUT_TRY(surface_view_create(d.kernels, surface, d.unit, 0, &view));
+  ATTEMPT(surface_view_create(d.kernels, surface, d.unit, 0, &view));
   if (!skip) view.sdf.tau = 1000; /* every primitive weighs something everywhere */
   abut_status status = bench_open(&b);
   if (status == ABUT_OK) status = run_distances(&b, &d, dtype, ns);

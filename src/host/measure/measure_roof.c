@@ -29,9 +29,9 @@ typedef struct roof_run {
 
 static abut_status check(cudaError_t code, const char *what) {
   return code == cudaSuccess ? ABUT_OK
-                             : abut_fail(ABUT_ERROR_DEVICE, "%s: %s", what, cudaGetErrorString(code));
+                             : fail_with(ABUT_ERROR_DEVICE, "%s: %s", what, cudaGetErrorString(code));
 }
-#define CK(call) ABUT_TRY(check(call, #call))
+#define CK(call) ATTEMPT(check(call, #call))
 
 static abut_status roof_open(roof_run *r, int32_t device_id, int32_t dtype) {
   size_t free_bytes, total;
@@ -73,7 +73,7 @@ static abut_status best_rate(roof_run *r, int kind, double things, double *rate)
   for (int i = 0; i < RUNS; i++) {
     float ms = 0;
     CK(cudaEventRecord(r->start, r->stream));
-    ABUT_TRY(kind == KINDS ? copy(r) : launch(r, kind, rounds));
+    ATTEMPT(kind == KINDS ? copy(r) : launch(r, kind, rounds));
     CK(cudaEventRecord(r->end, r->stream));
     CK(cudaStreamSynchronize(r->stream));
     CK(cudaEventElapsedTime(&ms, r->start, r->end));
@@ -85,15 +85,15 @@ static abut_status best_rate(roof_run *r, int kind, double things, double *rate)
 
 static abut_status measure(roof_run *r, gpu_roofs *roofs) {
   double chains = (double)r->blocks * BLOCK * CHAINS;
-  ABUT_TRY(best_rate(r, FMA, chains * FMA_ROUNDS, &roofs->fma));
-  ABUT_TRY(best_rate(r, DIVISION, chains * OTHER_ROUNDS, &roofs->division));
-  ABUT_TRY(best_rate(r, ROOT, chains * OTHER_ROUNDS, &roofs->root));
+  ATTEMPT(best_rate(r, FMA, chains * FMA_ROUNDS, &roofs->fma));
+  ATTEMPT(best_rate(r, DIVISION, chains * OTHER_ROUNDS, &roofs->division));
+  ATTEMPT(best_rate(r, ROOT, chains * OTHER_ROUNDS, &roofs->root));
   return best_rate(r, KINDS, 2 * (double)r->bytes, &roofs->memory);
 }
 
 abut_status measure_roofs(int32_t device_id, int32_t dtype, gpu_roofs *roofs) {
   roof_run r = {0};
-  ABUT_TRY(cuda_find_device(device_id));
+  ATTEMPT(cuda_find_device(device_id));
   SCOPE(caller);
   CK(scope_open(&caller, device_id));
   abut_status status = roof_open(&r, device_id, dtype);

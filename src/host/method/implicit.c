@@ -95,7 +95,7 @@ static abut_status check_choices(const abut_implicit_options *o) {
 static abut_status implicit_resolve(const abut_model *model, abut_options *options) {
   abut_implicit_options *o = &options->implicit;
   (void)model;
-  ABUT_TRY(check_choices(o));
+  ATTEMPT(check_choices(o));
   int local = o->contact == ABUT_CONTACT_LOCAL;
   if (o->stiffness == 0) o->stiffness = local ? 1e-7 : 1e-8;
   if (o->gap0 == 0) o->gap0 = local ? 0.5 * o->reach * o->length : 1e-4;
@@ -127,8 +127,8 @@ static abut_status implicit_layout(const abut_model *m, step_params *k) {
 #define SLOT(name, count) count,
 #include "kernels/method/implicit.def"
   };
-  ABUT_TRY(layout_work(k, work, WORK_NUM));
-  ABUT_TRY(layout_slot(k, slot, SLOT_NUM));
+  ATTEMPT(layout_work(k, work, WORK_NUM));
+  ATTEMPT(layout_slot(k, slot, SLOT_NUM));
   implicit_pairs(m, &k->options, (pair_info *)k->pairs, k->kind_pair);
   double *radius = (double *)k->body_radius;
   for (int32_t i = k->kind_pair[TERM_longrange]; i < k->kind_pair[TERM_longrange + 1]; i++)

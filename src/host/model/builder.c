@@ -43,9 +43,9 @@ abut_actuator_def abut_default_actuator_def(void) {
 /* ---------------------------------------------------------------------------------------- lifetime */
 
 abut_status abut_builder_create(abut_builder **builder) {
-  ABUT_REQUIRE(builder, "builder");
+  REQUIRE_POINTER(builder, "builder");
   *builder = calloc(1, sizeof **builder);
-  if (!*builder) return abut_fail(ABUT_ERROR_MEMORY, "builder: no memory");
+  if (!*builder) return fail_with(ABUT_ERROR_MEMORY, "builder: no memory");
   (*builder)->gravity[2] = -9.81;
   (*builder)->timestep = 0.01;
   abut_body_def world = abut_default_body_def();
@@ -61,8 +61,8 @@ abut_status abut_builder_create(abut_builder **builder) {
 static void free_body(abut_body_def *def) { free((char *)def->name); }
 static void free_joint(abut_joint_def *def) { free((char *)def->name); }
 static void free_actuator(abut_actuator_def *def) { free((char *)def->name); }
-static void free_exclude(abut_exclude_def *def) { (void)def; }
-static void free_pair(abut_pair_def *def) { (void)def; }
+static void free_exclude(exclude_def *def) { (void)def; }
+static void free_pair(pair_def *def) { (void)def; }
 
 static void free_geom(abut_geom_def *def) {
   free((char *)def->name);
@@ -72,7 +72,7 @@ static void free_geom(abut_geom_def *def) {
   abut_surface_destroy((abut_surface *)def->surface);
 }
 
-static void free_key(abut_key_def *def) {
+static void free_key(key_def *def) {
   free(def->name);
   free(def->qpos);
   free(def->qvel);
@@ -84,7 +84,7 @@ void abut_builder_destroy(abut_builder *builder) {
 #define X(type, name, plural)                                                                                \
   for (int32_t i = 0; i < builder->n##name; i++) free_##name(builder->plural + i);                           \
   free(builder->plural);
-  ABUT_BUILDER_LISTS(X)
+  BUILDER_LISTS(X)
 #undef X
   free(builder->warnings);
   free(builder);
@@ -96,7 +96,7 @@ void abut_builder_destroy(abut_builder *builder) {
 static void *grow(void *list, int32_t count, int32_t *capacity, size_t element) {
   if (count < *capacity) return list;
   if (count > INT32_MAX / 4) {
-    abut_fail(ABUT_ERROR_MEMORY, "builder: more than %d objects of a kind", count);
+    fail_with(ABUT_ERROR_MEMORY, "builder: more than %d objects of a kind", count);
     return NULL;
   }
   int32_t wanted = count ? 2 * count : 8;
@@ -104,7 +104,7 @@ static void *grow(void *list, int32_t count, int32_t *capacity, size_t element) 
   if (grown)
     *capacity = wanted;
   else
-    abut_fail(ABUT_ERROR_MEMORY, "builder: no memory for %d objects", wanted);
+    fail_with(ABUT_ERROR_MEMORY, "builder: no memory for %d objects", wanted);
   return grown;
 }
 
@@ -122,7 +122,7 @@ static void *grow(void *list, int32_t count, int32_t *capacity, size_t element) 
     builder->n##name++;                                                                                      \
     return ABUT_OK;                                                                                          \
   }
-ABUT_BUILDER_LISTS(X)
+BUILDER_LISTS(X)
 #undef X
 
 /* Copy of bytes; NULL for NULL, and once *status is a failure. */
@@ -132,7 +132,7 @@ static void *copy_bytes(abut_status *status, const void *bytes, size_t size) {
   if (copy)
     memcpy(copy, bytes, size);
   else
-    *status = abut_fail(ABUT_ERROR_MEMORY, "builder: no memory for %zu bytes", size);
+    *status = fail_with(ABUT_ERROR_MEMORY, "builder: no memory for %zu bytes", size);
   return copy;
 }
 
@@ -155,28 +155,28 @@ static const char *label(char buffer[LABEL], const char *noun, const char *name,
 
 static abut_status check_id(const char *who, const char *noun, int32_t id, int32_t count) {
   if (id >= 0 && id < count) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT, "%s: %s %d does not exist (there are %d)", who, noun, id, count);
+  return fail_with(ABUT_ERROR_ARGUMENT, "%s: %s %d does not exist (there are %d)", who, noun, id, count);
 }
 
 /* Makes v unit; what: "quat". */
 static abut_status make_unit(const char *who, const char *what, double *v, int n) {
-  if (abuti_normalise(v, n)) return ABUT_OK;
-  if (n == 3) return abut_fail(ABUT_ERROR_MODEL, "%s: %s is (%g, %g, %g)", who, what, v[0], v[1], v[2]);
-  return abut_fail(ABUT_ERROR_MODEL, "%s: %s is (%g, %g, %g, %g)", who, what, v[0], v[1], v[2], v[3]);
+  if (normalise(v, n)) return ABUT_OK;
+  if (n == 3) return fail_with(ABUT_ERROR_MODEL, "%s: %s is (%g, %g, %g)", who, what, v[0], v[1], v[2]);
+  return fail_with(ABUT_ERROR_MODEL, "%s: %s is (%g, %g, %g, %g)", who, what, v[0], v[1], v[2], v[3]);
 }
 
 /* ---------------------------------------------------------------------------------------- objects */
 
 abut_status abut_builder_add_body(abut_builder *builder, const abut_body_def *def, int32_t *id) {
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_REQUIRE(def, "def");
+  REQUIRE_POINTER(builder, "builder");
+  REQUIRE_POINTER(def, "def");
   abut_body_def body = *def;
   char who[LABEL];
   label(who, "body", def->name, builder->nbody);
   /* the first is the world, its own parent */
-  if (builder->nbody > 0) ABUT_TRY(check_id(who, "parent body", def->parent, builder->nbody));
-  ABUT_TRY(make_unit(who, "quat", body.quat, 4));
-  ABUT_TRY(make_unit(who, "iquat", body.iquat, 4));
+  if (builder->nbody > 0) ATTEMPT(check_id(who, "parent body", def->parent, builder->nbody));
+  ATTEMPT(make_unit(who, "quat", body.quat, 4));
+  ATTEMPT(make_unit(who, "iquat", body.iquat, 4));
   abut_status status = ABUT_OK;
   body.name = copy_text(&status, def->name);
   if (status != ABUT_OK) return status;
@@ -185,23 +185,23 @@ abut_status abut_builder_add_body(abut_builder *builder, const abut_body_def *de
 
 abut_status abut_builder_add_joint(abut_builder *builder, const abut_joint_def *def, int32_t *id) {
   static const int32_t position_size[] = {7, 4, 1, 1}, velocity_size[] = {6, 3, 1, 1};
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_REQUIRE(def, "def");
+  REQUIRE_POINTER(builder, "builder");
+  REQUIRE_POINTER(def, "def");
   abut_joint_def joint = *def;
   char who[LABEL];
   label(who, "joint", def->name, builder->njoint);
-  ABUT_TRY(check_id(who, "body", def->body, builder->nbody));
-  if (def->body == 0) return abut_fail(ABUT_ERROR_MODEL, "%s: body 0 is the world, which cannot move", who);
+  ATTEMPT(check_id(who, "body", def->body, builder->nbody));
+  if (def->body == 0) return fail_with(ABUT_ERROR_MODEL, "%s: body 0 is the world, which cannot move", who);
   if (def->type < ABUT_JOINT_FREE || def->type > ABUT_JOINT_HINGE)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: type %d does not exist", who, def->type);
+    return fail_with(ABUT_ERROR_ARGUMENT, "%s: type %d does not exist", who, def->type);
   if (def->type == ABUT_JOINT_SLIDE || def->type == ABUT_JOINT_HINGE)
-    ABUT_TRY(make_unit(who, "axis", joint.axis, 3));
+    ATTEMPT(make_unit(who, "axis", joint.axis, 3));
   if (builder->nq > INT32_MAX - 7)
-    return abut_fail(ABUT_ERROR_MODEL, "%s: more than %d coordinates", who, builder->nq);
+    return fail_with(ABUT_ERROR_MODEL, "%s: more than %d coordinates", who, builder->nq);
   abut_status status = ABUT_OK;
   joint.name = copy_text(&status, def->name);
   if (status != ABUT_OK) return status;
-  ABUT_TRY(append_joint(builder, &joint, id));
+  ATTEMPT(append_joint(builder, &joint, id));
   builder->nq += position_size[def->type];
   builder->nv += velocity_size[def->type];
   return ABUT_OK;
@@ -209,24 +209,24 @@ abut_status abut_builder_add_joint(abut_builder *builder, const abut_joint_def *
 
 /* What the shape compiler has to say, with the geom in front. */
 static abut_status geom_shape_check(const char *who, const abut_geom_def *def) {
-  abut_status status = abut_shape_check(def);
+  abut_status status = shape_check(def);
   if (status == ABUT_OK) return ABUT_OK;
   char why[512];
   snprintf(why, sizeof why, "%s", abut_error_message());
-  return abut_fail(status, "%s: %s", who, why);
+  return fail_with(status, "%s: %s", who, why);
 }
 
 abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *def, int32_t *id) {
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_REQUIRE(def, "def");
+  REQUIRE_POINTER(builder, "builder");
+  REQUIRE_POINTER(def, "def");
   abut_geom_def geom = *def;
   char who[LABEL];
   label(who, "geom", def->name, builder->ngeom);
-  ABUT_TRY(check_id(who, "body", def->body, builder->nbody));
-  ABUT_TRY(geom_shape_check(who, def));
-  ABUT_TRY(make_unit(who, "quat", geom.quat, 4));
+  ATTEMPT(check_id(who, "body", def->body, builder->nbody));
+  ATTEMPT(geom_shape_check(who, def));
+  ATTEMPT(make_unit(who, "quat", geom.quat, 4));
   if (!(def->density >= 0 && isfinite(def->density)))
-    return abut_fail(ABUT_ERROR_MODEL, "%s: density is %g, must not be negative", who, def->density);
+    return fail_with(ABUT_ERROR_MODEL, "%s: density is %g, must not be negative", who, def->density);
   int mesh = def->type == ABUT_GEOM_MESH;
   if (!mesh) geom.npoint = 0;
   if (!mesh || !def->triangles) geom.nvertex = geom.ntriangle = 0;
@@ -250,12 +250,12 @@ abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *de
 }
 
 abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator_def *def, int32_t *id) {
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_REQUIRE(def, "def");
+  REQUIRE_POINTER(builder, "builder");
+  REQUIRE_POINTER(def, "def");
   abut_actuator_def actuator = *def;
   char who[LABEL];
   label(who, "actuator", def->name, builder->nactuator);
-  ABUT_TRY(check_id(who, "joint", def->joint, builder->njoint));
+  ATTEMPT(check_id(who, "joint", def->joint, builder->njoint));
   abut_status status = ABUT_OK;
   actuator.name = copy_text(&status, def->name);
   if (status != ABUT_OK) return status;
@@ -263,30 +263,30 @@ abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator
 }
 
 abut_status abut_builder_exclude(abut_builder *builder, int32_t body1, int32_t body2) {
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_TRY(check_id("exclude", "body", body1, builder->nbody));
-  ABUT_TRY(check_id("exclude", "body", body2, builder->nbody));
-  abut_exclude_def def = {body1, body2};
+  REQUIRE_POINTER(builder, "builder");
+  ATTEMPT(check_id("exclude", "body", body1, builder->nbody));
+  ATTEMPT(check_id("exclude", "body", body2, builder->nbody));
+  exclude_def def = {body1, body2};
   return append_exclude(builder, &def, NULL);
 }
 
 abut_status abut_builder_add_pair(abut_builder *builder, int32_t geom1, int32_t geom2, double friction) {
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_TRY(check_id("contact pair", "geom", geom1, builder->ngeom));
-  ABUT_TRY(check_id("contact pair", "geom", geom2, builder->ngeom));
+  REQUIRE_POINTER(builder, "builder");
+  ATTEMPT(check_id("contact pair", "geom", geom1, builder->ngeom));
+  ATTEMPT(check_id("contact pair", "geom", geom2, builder->ngeom));
   if (geom1 == geom2)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "contact pair: geom %d cannot touch itself", geom1);
+    return fail_with(ABUT_ERROR_ARGUMENT, "contact pair: geom %d cannot touch itself", geom1);
   if (!isfinite(friction))
-    return abut_fail(ABUT_ERROR_MODEL, "contact pair of geoms %d and %d: friction is %g", geom1, geom2,
+    return fail_with(ABUT_ERROR_MODEL, "contact pair of geoms %d and %d: friction is %g", geom1, geom2,
                      friction);
-  abut_pair_def def = {geom1, geom2, friction < 0 ? -1 : friction};
+  pair_def def = {geom1, geom2, friction < 0 ? -1 : friction};
   return append_pair(builder, &def, NULL);
 }
 
 abut_status abut_builder_add_key(abut_builder *builder, const char *name, const double *qpos,
                                  const double *qvel, const double *ctrl) {
-  ABUT_REQUIRE(builder, "builder");
-  abut_key_def key = {.nq = builder->nq, .nv = builder->nv, .nu = builder->nactuator};
+  REQUIRE_POINTER(builder, "builder");
+  key_def key = {.nq = builder->nq, .nv = builder->nv, .nu = builder->nactuator};
   abut_status status = ABUT_OK;
   key.name = copy_text(&status, name);
   key.qpos = copy_bytes(&status, qpos, (size_t)key.nq * sizeof *qpos);
@@ -300,25 +300,25 @@ abut_status abut_builder_add_key(abut_builder *builder, const char *name, const 
 /* ---------------------------------------------------------------------------------------- settings */
 
 abut_status abut_builder_set_gravity(abut_builder *builder, const double gravity[3]) {
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_REQUIRE(gravity, "gravity");
+  REQUIRE_POINTER(builder, "builder");
+  REQUIRE_POINTER(gravity, "gravity");
   for (int k = 0; k < 3; k++)
-    if (!isfinite(gravity[k])) return abut_fail(ABUT_ERROR_MODEL, "gravity[%d] is %g", k, gravity[k]);
+    if (!isfinite(gravity[k])) return fail_with(ABUT_ERROR_MODEL, "gravity[%d] is %g", k, gravity[k]);
   memcpy(builder->gravity, gravity, sizeof builder->gravity);
   return ABUT_OK;
 }
 
 abut_status abut_builder_set_timestep(abut_builder *builder, double timestep) {
-  ABUT_REQUIRE(builder, "builder");
+  REQUIRE_POINTER(builder, "builder");
   if (!(timestep > 0 && isfinite(timestep)))
-    return abut_fail(ABUT_ERROR_MODEL, "timestep is %g s, must be positive", timestep);
+    return fail_with(ABUT_ERROR_MODEL, "timestep is %g s, must be positive", timestep);
   builder->timestep = timestep;
   return ABUT_OK;
 }
 
-abut_status abut_builder_set_warnings(abut_builder *builder, const char *text) {
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_REQUIRE(text, "text");
+abut_status builder_set_warnings(abut_builder *builder, const char *text) {
+  REQUIRE_POINTER(builder, "builder");
+  REQUIRE_POINTER(text, "text");
   abut_status status = ABUT_OK;
   char *copy = copy_text(&status, text);
   if (status != ABUT_OK) return status;

@@ -16,10 +16,10 @@
 typedef struct plan {
   int32_t *joint_of, *joint_at; /* builder's id of a compiled joint; compiled id of a builder's */
   int32_t *geom_of, *geom_at;
-  abut_shape *shapes; /* by compiled geom */
-  abut_tree *trees;
+  geom_shape *shapes; /* by compiled geom */
+  sphere_tree *trees;
   const abut_surface **surfaces; /* the builder's, by compiled geom */
-  abut_pair_def *pairs;
+  pair_def *pairs;
 } plan;
 
 static void *new_array(int32_t count, size_t element) { return calloc((size_t)count + 1, element); }
@@ -36,12 +36,12 @@ static abut_status plan_allocate(plan *p, const abut_builder *builder) {
   if (p->joint_of && p->joint_at && p->geom_of && p->geom_at && p->shapes && p->trees && p->surfaces &&
       p->pairs)
     return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MEMORY, "model: no memory to compile it");
+  return fail_with(ABUT_ERROR_MEMORY, "model: no memory to compile it");
 }
 
 static void plan_free(plan *p, const abut_builder *builder) {
-  for (int32_t g = 0; p->shapes && g < builder->ngeom; g++) abut_shape_free(p->shapes + g);
-  for (int32_t g = 0; p->trees && g < builder->ngeom; g++) abut_tree_free(p->trees + g);
+  for (int32_t g = 0; p->shapes && g < builder->ngeom; g++) shape_free(p->shapes + g);
+  for (int32_t g = 0; p->trees && g < builder->ngeom; g++) sphere_tree_free(p->trees + g);
   free(p->joint_of);
   free(p->joint_at);
   free(p->geom_of);
@@ -74,7 +74,7 @@ static abut_status plan_order(plan *p, const abut_builder *builder) {
     for (int32_t i = 0; i < builder->ngeom; i++) body[i] = builder->geoms[i].body;
     order_by_body(builder->ngeom, body, builder->nbody, start, p->geom_of, p->geom_at);
   } else {
-    status = abut_fail(ABUT_ERROR_MEMORY, "model: no memory to compile it");
+    status = fail_with(ABUT_ERROR_MEMORY, "model: no memory to compile it");
   }
   free(body);
   free(start);
@@ -88,20 +88,20 @@ static abut_status geom_failure(abut_status status, const abut_geom_def *def, in
   char why[1024];
   if (status == ABUT_OK) return status;
   snprintf(why, sizeof why, "%s", abut_error_message());
-  if (def->name && *def->name) return abut_fail(status, "geom '%s': %s", def->name, why);
-  return abut_fail(status, "geom %d: %s", id, why);
+  if (def->name && *def->name) return fail_with(status, "geom '%s': %s", def->name, why);
+  return fail_with(status, "geom %d: %s", id, why);
 }
 
 /* The sphere tree over a geom's surface, in the body's frame. */
-static abut_status build_tree(const abut_geom_def *def, const abut_shape *shape, abut_tree *tree) {
-  abut_shape_surface surface;
+static abut_status build_tree(const abut_geom_def *def, const geom_shape *shape, sphere_tree *tree) {
+  geom_surface surface;
   if (def->type == ABUT_GEOM_PLANE) return ABUT_OK;
-  ABUT_TRY(abut_shape_surface_build(def, shape, &surface));
+  ATTEMPT(geom_surface_build(def, shape, &surface));
   for (int64_t i = 0; i < surface.npoint; i++)
-    abuti_transform(surface.points + 3 * i, def->pos, def->quat, surface.points + 3 * i);
+    transform_point(surface.points + 3 * i, def->pos, def->quat, surface.points + 3 * i);
   abut_status status =
-      abut_tree_build(surface.points, surface.npoint, surface.faces, surface.nface, NULL, tree);
-  abut_shape_surface_free(&surface);
+      sphere_tree_build(surface.points, surface.npoint, surface.faces, surface.nface, NULL, tree);
+  geom_surface_free(&surface);
   return status;
 }
 
@@ -109,8 +109,8 @@ static abut_status plan_shapes(plan *p, const abut_builder *builder) {
   for (int32_t g = 0; g < builder->ngeom; g++) {
     const abut_geom_def *def = builder->geoms + p->geom_of[g];
     p->surfaces[g] = def->surface;
-    ABUT_TRY(geom_failure(abut_shape_build(def, p->shapes + g), def, p->geom_of[g]));
-    ABUT_TRY(geom_failure(build_tree(def, p->shapes + g, p->trees + g), def, p->geom_of[g]));
+    ATTEMPT(geom_failure(shape_build(def, p->shapes + g), def, p->geom_of[g]));
+    ATTEMPT(geom_failure(build_tree(def, p->shapes + g, p->trees + g), def, p->geom_of[g]));
   }
   return ABUT_OK;
 }
@@ -136,7 +136,7 @@ static abut_status set_counts(abut_model *m, const abut_builder *builder, const 
       (int64_t)builder->nbody + builder->njoint + builder->ngeom + builder->nactuator + builder->nkey;
   if (npoint > INT32_MAX || nface > INT32_MAX || nnode > INT32_MAX || ntriangle > INT32_MAX ||
       ntext > INT32_MAX || nname > INT32_MAX)
-    return abut_fail(ABUT_ERROR_MODEL,
+    return fail_with(ABUT_ERROR_MODEL,
                      "model: %lld points, %lld faces, %lld triangles, %lld names of %lld bytes are too many",
                      (long long)npoint, (long long)nface, (long long)ntriangle, (long long)nname,
                      (long long)ntext);
@@ -227,13 +227,13 @@ static void fill_joints(abut_model *m, const abut_builder *builder, const plan *
 }
 
 /* Points in the body's frame, and faces, from *point and *face on. */
-static void fill_hull(abut_model *m, int32_t g, const abut_shape *shape, int32_t *point, int32_t *face) {
+static void fill_hull(abut_model *m, int32_t g, const geom_shape *shape, int32_t *point, int32_t *face) {
   m->geom_pointadr[g] = shape->npoint ? *point : -1;
   m->geom_pointnum[g] = shape->npoint;
   m->geom_faceadr[g] = shape->nface ? *face : -1;
   m->geom_facenum[g] = shape->nface;
   for (int32_t i = 0; i < shape->npoint; i++)
-    abuti_transform(m->point + 3 * (size_t)(*point + i), m->geom_pos + 3 * (size_t)g,
+    transform_point(m->point + 3 * (size_t)(*point + i), m->geom_pos + 3 * (size_t)g,
                     m->geom_quat + 4 * (size_t)g, shape->points + 3 * (size_t)i);
   if (shape->nface)
     memcpy(m->face + 3 * (size_t)*face, shape->faces, (size_t)shape->nface * 3 * sizeof *m->face);
@@ -242,7 +242,7 @@ static void fill_hull(abut_model *m, int32_t g, const abut_shape *shape, int32_t
 }
 
 /* The geom's sphere tree, from *node and *triangle on. */
-static void fill_tree(abut_model *m, int32_t g, const abut_tree *tree, int32_t *node, int32_t *triangle) {
+static void fill_tree(abut_model *m, int32_t g, const sphere_tree *tree, int32_t *node, int32_t *triangle) {
   m->geom_nodeadr[g] = m->geom_triangleadr[g] = -1;
   m->geom_nodenum[g] = tree->nodenum;
   m->geom_area[g] = tree->area;
@@ -261,7 +261,7 @@ static void fill_geoms(abut_model *m, const abut_builder *builder, const plan *p
   int32_t point = 0, face = 0, node = 0, triangle = 0;
   for (int32_t g = 0; g < m->ngeom; g++) {
     const abut_geom_def *def = builder->geoms + p->geom_of[g];
-    const abut_shape *shape = p->shapes + g;
+    const geom_shape *shape = p->shapes + g;
     m->geom_type[g] = def->type;
     m->geom_body[g] = def->body;
     m->geom_contype[g] = def->contype;
@@ -286,15 +286,15 @@ static abut_status fill_masses(abut_model *m, const abut_builder *builder, const
     if (def->body == 0 || m->body_mass[def->body] != 0 || inertia[0] != 0 || inertia[1] != 0 ||
         inertia[2] != 0)
       continue;
-    ABUT_TRY(geom_failure(abut_shape_moment(def, p->shapes + g, moment), def, p->geom_of[g]));
-    abut_moment_add(moments + 10 * (size_t)def->body, def->density, moment, def->pos, def->quat);
+    ATTEMPT(geom_failure(shape_moment(def, p->shapes + g, moment), def, p->geom_of[g]));
+    moment_add(moments + 10 * (size_t)def->body, def->density, moment, def->pos, def->quat);
   }
   for (int32_t b = 0; b < m->nbody; b++) {
     const double *moment = moments + 10 * (size_t)b;
     if (!(moment[0] > 0)) continue;
     m->body_mass[b] = moment[0];
-    abut_moment_to_principal(moment, m->body_ipos + 3 * (size_t)b, m->body_iquat + 4 * (size_t)b,
-                             m->body_inertia + 3 * (size_t)b);
+    moment_to_principal(moment, m->body_ipos + 3 * (size_t)b, m->body_iquat + 4 * (size_t)b,
+                        m->body_inertia + 3 * (size_t)b);
   }
   return ABUT_OK;
 }
@@ -317,16 +317,16 @@ static void fill_actuators(abut_model *m, const abut_builder *builder, const pla
 static void normalise_configuration(const abut_model *m, double *qpos) {
   for (int32_t j = 0; j < m->njnt; j++) {
     double *q = qpos + m->jnt_qposadr[j];
-    if (m->jnt_type[j] == ABUT_JOINT_FREE) abuti_normalise(q + 3, 4);
-    if (m->jnt_type[j] == ABUT_JOINT_BALL) abuti_normalise(q, 4);
+    if (m->jnt_type[j] == ABUT_JOINT_FREE) normalise(q + 3, 4);
+    if (m->jnt_type[j] == ABUT_JOINT_BALL) normalise(q, 4);
   }
 }
 
 static abut_status fill_keys(abut_model *m, const abut_builder *builder) {
   for (int32_t k = 0; k < m->nkey; k++) {
-    const abut_key_def *def = builder->keys + k;
+    const key_def *def = builder->keys + k;
     if (def->nq != m->nq || def->nv != m->nv || def->nu != m->nu)
-      return abut_fail(ABUT_ERROR_MODEL,
+      return fail_with(ABUT_ERROR_MODEL,
                        "key %d '%s': added at nq %d, nv %d, nu %d, the scene has %d, %d, %d: add keys last",
                        k, text_or_empty(def->name), def->nq, def->nv, def->nu, m->nq, m->nv, m->nu);
     put(m->key_qpos, k, def->qpos ? def->qpos : m->qpos0, m->nq);
@@ -367,39 +367,39 @@ static abut_status fill_arrays(abut_model *m, const abut_builder *builder, const
   fill_bodies(m, builder);
   fill_joints(m, builder, p);
   fill_geoms(m, builder, p);
-  abut_model_fill_surfaces(m, p->surfaces);
+  model_fill_surfaces(m, p->surfaces);
   fill_actuators(m, builder, p);
-  ABUT_TRY(fill_keys(m, builder));
+  ATTEMPT(fill_keys(m, builder));
   double *moments = new_array(m->nbody, 10 * sizeof *moments);
-  if (!moments) return abut_fail(ABUT_ERROR_MEMORY, "model: no memory to compile it");
+  if (!moments) return fail_with(ABUT_ERROR_MEMORY, "model: no memory to compile it");
   abut_status status = fill_masses(m, builder, p, moments);
   free(moments);
   return status;
 }
 
 static abut_status compile(abut_model *m, const abut_builder *builder, plan *p) {
-  ABUT_TRY(plan_allocate(p, builder));
-  ABUT_TRY(plan_order(p, builder));
-  ABUT_TRY(plan_shapes(p, builder));
-  ABUT_TRY(set_counts(m, builder, p));
-  ABUT_TRY(abut_model_count_surfaces(m, builder->ngeom, p->surfaces));
-  ABUT_TRY(abut_model_allocate(m));
-  ABUT_TRY(fill_arrays(m, builder, p));
-  ABUT_TRY(abut_model_validate(m));
-  abut_model_derive(m);
+  ATTEMPT(plan_allocate(p, builder));
+  ATTEMPT(plan_order(p, builder));
+  ATTEMPT(plan_shapes(p, builder));
+  ATTEMPT(set_counts(m, builder, p));
+  ATTEMPT(model_count_surfaces(m, builder->ngeom, p->surfaces));
+  ATTEMPT(model_allocate(m));
+  ATTEMPT(fill_arrays(m, builder, p));
+  ATTEMPT(model_validate(m));
+  model_derive(m);
   for (int32_t i = 0; i < builder->npair; i++) {
-    const abut_pair_def *def = builder->pairs + i;
-    p->pairs[i] = (abut_pair_def){p->geom_at[def->geom1], p->geom_at[def->geom2], def->friction};
+    const pair_def *def = builder->pairs + i;
+    p->pairs[i] = (pair_def){p->geom_at[def->geom1], p->geom_at[def->geom2], def->friction};
   }
-  return abut_pairs_build(m, p->pairs, builder->npair, builder->excludes, builder->nexclude);
+  return pairs_build(m, p->pairs, builder->npair, builder->excludes, builder->nexclude);
 }
 
 abut_status abut_builder_finish(abut_builder *builder, abut_model **model) {
-  ABUT_REQUIRE(builder, "builder");
-  ABUT_REQUIRE(model, "model");
+  REQUIRE_POINTER(builder, "builder");
+  REQUIRE_POINTER(model, "model");
   *model = NULL;
   abut_model *m = calloc(1, sizeof *m);
-  if (!m) return abut_fail(ABUT_ERROR_MEMORY, "model: no memory");
+  if (!m) return fail_with(ABUT_ERROR_MEMORY, "model: no memory");
   plan p = {0};
   abut_status status = compile(m, builder, &p);
   plan_free(&p, builder);

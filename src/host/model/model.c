@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------------------------------- memory */
 
-int64_t abut_array_bytes(int64_t rows, int64_t columns, int64_t element) {
+int64_t model_array_bytes(int64_t rows, int64_t columns, int64_t element) {
   int64_t count, bytes;
   if (rows < 0 || columns < 0) return -1;
   if (__builtin_mul_overflow(rows, columns, &count) || __builtin_mul_overflow(count, element, &bytes))
@@ -16,12 +16,12 @@ int64_t abut_array_bytes(int64_t rows, int64_t columns, int64_t element) {
   return bytes;
 }
 
-int64_t abut_model_bytes(const abut_model *model) {
+int64_t model_bytes(const abut_model *model) {
   /* the columns of model.def name these */
   const int32_t nq = model->nq, nv = model->nv, nu = model->nu;
   int64_t total = 0, bytes;
 #define X(type, name, rows, columns)                                                                         \
-  bytes = abut_array_bytes(model->rows, columns, (int64_t)sizeof(type));                                     \
+  bytes = model_array_bytes(model->rows, columns, (int64_t)sizeof(type));                                    \
   if (bytes < 0 || bytes / (int64_t)sizeof(type) > INT32_MAX ||                                              \
       __builtin_add_overflow(total, bytes, &total))                                                          \
     return -1;
@@ -32,19 +32,19 @@ int64_t abut_model_bytes(const abut_model *model) {
 
 /* Zeroed memory for one array; not NULL if it is empty, so that NULL means failure. */
 static void *allocate_array(int64_t rows, int64_t columns, size_t element) {
-  int64_t bytes = abut_array_bytes(rows, columns, (int64_t)element);
+  int64_t bytes = model_array_bytes(rows, columns, (int64_t)element);
   return calloc(bytes ? (size_t)bytes : 1, 1);
 }
 
-abut_status abut_model_allocate(abut_model *model) {
+abut_status model_allocate(abut_model *model) {
 #define X(name)                                                                                              \
-  if (model->name < 0) return abut_fail(ABUT_ERROR_MODEL, "model: " #name " is %d", model->name);
-  ABUT_MODEL_COUNTS(X)
-  ABUT_SURFACE_COUNTS(X)
+  if (model->name < 0) return fail_with(ABUT_ERROR_MODEL, "model: " #name " is %d", model->name);
+  MODEL_COUNTS(X)
+  MODEL_SURFACE_COUNTS(X)
 #undef X
-  int64_t bytes = abut_model_bytes(model);
+  int64_t bytes = model_bytes(model);
   if (bytes < 0 || (uint64_t)bytes > SIZE_MAX / 2)
-    return abut_fail(ABUT_ERROR_MEMORY, "model: an array would be longer than %d numbers", INT32_MAX);
+    return fail_with(ABUT_ERROR_MEMORY, "model: an array would be longer than %d numbers", INT32_MAX);
   int missing = 0;
   const int32_t nq = model->nq, nv = model->nv, nu = model->nu;
 #define X(type, name, rows, columns)                                                                         \
@@ -53,11 +53,11 @@ abut_status abut_model_allocate(abut_model *model) {
 #include "kernels/tree/model.def"
 #undef X
   if (!missing) return ABUT_OK;
-  abut_model_free_arrays(model);
-  return abut_fail(ABUT_ERROR_MEMORY, "model: no memory for its %lld bytes", (long long)bytes);
+  model_free_arrays(model);
+  return fail_with(ABUT_ERROR_MEMORY, "model: no memory for its %lld bytes", (long long)bytes);
 }
 
-void abut_model_free_arrays(abut_model *model) {
+void model_free_arrays(abut_model *model) {
 #define X(type, name, rows, columns)                                                                         \
   free(model->name);                                                                                         \
   model->name = NULL;
@@ -67,7 +67,7 @@ void abut_model_free_arrays(abut_model *model) {
 
 void abut_model_destroy(abut_model *model) {
   if (!model) return;
-  abut_model_free_arrays(model);
+  model_free_arrays(model);
   free(model);
 }
 
@@ -81,8 +81,8 @@ static void derive_welds(abut_model *m) {
 
 static void derive_moments(abut_model *m) {
   for (int32_t b = 0; b < m->nbody; b++)
-    abut_moment_from_principal(m->body_moment + 10 * (size_t)b, m->body_mass[b], m->body_ipos + 3 * (size_t)b,
-                               m->body_iquat + 4 * (size_t)b, m->body_inertia + 3 * (size_t)b);
+    moment_from_principal(m->body_moment + 10 * (size_t)b, m->body_mass[b], m->body_ipos + 3 * (size_t)b,
+                          m->body_iquat + 4 * (size_t)b, m->body_inertia + 3 * (size_t)b);
 }
 
 /* Within a body each dof hangs on the one before; the first on the last dof of the nearest body above. */
@@ -109,9 +109,9 @@ static double joint_inertia(const abut_model *m, int32_t j, const double subtree
   case ABUT_JOINT_SLIDE:
     return subtree[0] + m->jnt_armature[j];
   case ABUT_JOINT_HINGE:
-    return abut_moment_about(subtree, pos, m->jnt_axis + 3 * (size_t)j) + m->jnt_armature[j];
+    return moment_about(subtree, pos, m->jnt_axis + 3 * (size_t)j) + m->jnt_armature[j];
   default:
-    for (int i = 0; i < 3; i++) sum += abut_moment_about(subtree, pos, axes[i]);
+    for (int i = 0; i < 3; i++) sum += moment_about(subtree, pos, axes[i]);
     return sum / 3 + m->jnt_armature[j];
   }
 }
@@ -133,12 +133,12 @@ static void derive_limits(abut_model *m) {
       m->jnt_limit_stiffness[j] =
           m->jnt_limited[j] ? limit_stiffness(m->jnt_solref + 2 * (size_t)j, m->jnt_inertia[j]) : 0;
     }
-    abut_moment_add(m->body_moment + 10 * (size_t)m->body_parent[b], 1, subtree, m->body_pos + 3 * (size_t)b,
-                    m->body_quat + 4 * (size_t)b);
+    moment_add(m->body_moment + 10 * (size_t)m->body_parent[b], 1, subtree, m->body_pos + 3 * (size_t)b,
+               m->body_quat + 4 * (size_t)b);
   }
 }
 
-void abut_model_derive(abut_model *model) {
+void model_derive(abut_model *model) {
   derive_welds(model);
   derive_dof_tree(model);
   derive_moments(model);
@@ -165,7 +165,7 @@ const char *abut_model_name(const abut_model *model, char kind, int32_t id) {
   return model->text + model->name_adr[first + id];
 }
 
-const char *abut_model_label(const abut_model *model, char kind, int32_t id, char label[ABUT_LABEL]) {
+const char *model_label(const abut_model *model, char kind, int32_t id, char label[LABEL_SIZE]) {
   const char *noun = kind == 'b'   ? "body"
                      : kind == 'j' ? "joint"
                      : kind == 'g' ? "geom"
@@ -173,9 +173,9 @@ const char *abut_model_label(const abut_model *model, char kind, int32_t id, cha
                                    : "key";
   const char *name = abut_model_name(model, kind, id);
   if (name && *name)
-    snprintf(label, ABUT_LABEL, "%s '%s'", noun, name);
+    snprintf(label, LABEL_SIZE, "%s '%s'", noun, name);
   else
-    snprintf(label, ABUT_LABEL, "%s %d", noun, id);
+    snprintf(label, LABEL_SIZE, "%s %d", noun, id);
   return label;
 }
 
@@ -198,10 +198,10 @@ abut_model_sizes abut_model_get_sizes(const abut_model *model) {
 }
 
 abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms[2]) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(geoms, "geoms");
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(geoms, "geoms");
   if (pair < 0 || pair >= model->npair)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "pair %d does not exist: the model has %d", pair, model->npair);
+    return fail_with(ABUT_ERROR_ARGUMENT, "pair %d does not exist: the model has %d", pair, model->npair);
   geoms[0] = model->pair_geom1[pair];
   geoms[1] = model->pair_geom2[pair];
   return ABUT_OK;

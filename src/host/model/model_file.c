@@ -1,7 +1,7 @@
 /* model_file.c: .abut files, the compiled scene on disk. Little endian, no padding:
  *
- *   magic "ABUT" | version u32 | counts, i32 each, in the order of ABUT_MODEL_COUNTS, in version 3 those of
- *   ABUT_SURFACE_COUNTS too | warnings i32 | gravity 3 f64, timestep f64 | every array of model.def in its
+ *   magic "ABUT" | version u32 | counts, i32 each, in the order of MODEL_COUNTS, in version 3 those of
+ *   MODEL_SURFACE_COUNTS too | warnings i32 | gravity 3 f64, timestep f64 | every array of model.def in its
  *   order | FNV-1a 64 of all bytes before, u64
  *
  * Scenes without surfaces are written as version 2, which ends before them. The counts decide the size, so
@@ -50,9 +50,9 @@ static uint64_t fnv1a(const unsigned char *bytes, size_t size) {
 static void transfer_header(cursor *c, uint32_t version, abut_model *m,
                             void (*transfer)(cursor *, void *, size_t)) {
 #define X(name) transfer(c, &m->name, sizeof m->name);
-  ABUT_MODEL_COUNTS(X)
+  MODEL_COUNTS(X)
   if (version == SURFACE_VERSION) {
-    ABUT_SURFACE_COUNTS(X)
+    MODEL_SURFACE_COUNTS(X)
   }
 #undef X
   transfer(c, &m->warnings, sizeof m->warnings);
@@ -66,9 +66,9 @@ static void put_any(cursor *c, void *value, size_t size) { put(c, value, size); 
 static int64_t header_bytes(uint32_t version) {
   size_t bytes = sizeof magic + sizeof version;
 #define X(name) bytes += sizeof(int32_t);
-  ABUT_MODEL_COUNTS(X)
+  MODEL_COUNTS(X)
   if (version == SURFACE_VERSION) {
-    ABUT_SURFACE_COUNTS(X)
+    MODEL_SURFACE_COUNTS(X)
   }
 #undef X
   return (int64_t)(bytes + sizeof(int32_t) + 4 * sizeof(double));
@@ -76,7 +76,7 @@ static int64_t header_bytes(uint32_t version) {
 
 /* Bytes of a whole file with the model's counts; -1 if they are impossible. */
 static int64_t file_bytes(uint32_t version, const abut_model *m) {
-  int64_t total = abut_model_bytes(m);
+  int64_t total = model_bytes(m);
   if (total < 0 || __builtin_add_overflow(total, header_bytes(version) + CHECKSUM_BYTES, &total)) return -1;
   return total;
 }
@@ -86,18 +86,18 @@ static int64_t file_bytes(uint32_t version, const abut_model *m) {
 static void put_arrays(cursor *c, const abut_model *m) {
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
 #define X(type, name, rows, columns)                                                                         \
-  put(c, m->name, (size_t)abut_array_bytes(m->rows, columns, (int64_t)sizeof(type)));
+  put(c, m->name, (size_t)model_array_bytes(m->rows, columns, (int64_t)sizeof(type)));
 #include "kernels/tree/model.def"
 #undef X
 }
 
 abut_status abut_model_save(const abut_model *model, const char *path) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(path, "path");
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(path, "path");
   uint32_t version = model->nsurface ? SURFACE_VERSION : PLAIN_VERSION;
   int64_t total = file_bytes(version, model);
   unsigned char *bytes = total < 0 ? NULL : malloc((size_t)total);
-  if (!bytes) return abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory to write it", path);
+  if (!bytes) return fail_with(ABUT_ERROR_MEMORY, "'%s': no memory to write it", path);
   cursor c = {bytes};
   abut_model header = *model;
   put(&c, magic, sizeof magic);
@@ -114,7 +114,7 @@ abut_status abut_model_save(const abut_model *model, const char *path) {
 /* ---------------------------------------------------------------------------------------- load */
 
 static abut_status truncated(const char *path, int64_t needed, int64_t size) {
-  return abut_fail(ABUT_ERROR_FILE, "'%s' is truncated: it needs %lld bytes, it has %lld", path,
+  return fail_with(ABUT_ERROR_FILE, "'%s' is truncated: it needs %lld bytes, it has %lld", path,
                    (long long)needed, (long long)size);
 }
 
@@ -123,54 +123,54 @@ static abut_status check_bytes(const char *path, unsigned char *bytes, int64_t s
                                abut_model *header) {
   cursor c = {bytes};
   if (size < (int64_t)sizeof magic || memcmp(bytes, magic, sizeof magic) != 0)
-    return abut_fail(ABUT_ERROR_FILE, "'%s' is not an abut file", path);
+    return fail_with(ABUT_ERROR_FILE, "'%s' is not an abut file", path);
   int64_t least = header_bytes(PLAIN_VERSION) + CHECKSUM_BYTES;
   if (size < least) return truncated(path, least, size);
   c.at += sizeof magic;
   take(&c, version, sizeof *version);
   if (*version != PLAIN_VERSION && *version != SURFACE_VERSION)
-    return abut_fail(ABUT_ERROR_FILE, "'%s': version %u is not supported, this build reads %d and %d", path,
+    return fail_with(ABUT_ERROR_FILE, "'%s': version %u is not supported, this build reads %d and %d", path,
                      *version, PLAIN_VERSION, SURFACE_VERSION);
   least = header_bytes(*version) + CHECKSUM_BYTES;
   if (size < least) return truncated(path, least, size);
   transfer_header(&c, *version, header, take);
   int64_t needed = file_bytes(*version, header);
-  if (needed < 0) return abut_fail(ABUT_ERROR_FILE, "'%s' is corrupted: its counts are impossible", path);
+  if (needed < 0) return fail_with(ABUT_ERROR_FILE, "'%s' is corrupted: its counts are impossible", path);
   if (size < needed) return truncated(path, needed, size);
   if (size > needed)
-    return abut_fail(ABUT_ERROR_FILE, "'%s' is corrupted: it has %lld bytes, its counts make %lld", path,
+    return fail_with(ABUT_ERROR_FILE, "'%s' is corrupted: it has %lld bytes, its counts make %lld", path,
                      (long long)size, (long long)needed);
   uint64_t checksum;
   memcpy(&checksum, bytes + size - CHECKSUM_BYTES, sizeof checksum);
   if (checksum != fnv1a(bytes, (size_t)size - CHECKSUM_BYTES))
-    return abut_fail(ABUT_ERROR_FILE, "'%s' is corrupted: its checksum does not match", path);
+    return fail_with(ABUT_ERROR_FILE, "'%s' is corrupted: its checksum does not match", path);
   return ABUT_OK;
 }
 
 static void take_arrays(cursor *c, abut_model *m) {
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
 #define X(type, name, rows, columns)                                                                         \
-  take(c, m->name, (size_t)abut_array_bytes(m->rows, columns, (int64_t)sizeof(type)));
+  take(c, m->name, (size_t)model_array_bytes(m->rows, columns, (int64_t)sizeof(type)));
 #include "kernels/tree/model.def"
 #undef X
 }
 
 static abut_status read_bytes(const char *path, unsigned char *bytes, int64_t size, abut_model *m) {
   uint32_t version = PLAIN_VERSION;
-  ABUT_TRY(check_bytes(path, bytes, size, &version, m));
-  ABUT_TRY(abut_model_allocate(m));
+  ATTEMPT(check_bytes(path, bytes, size, &version, m));
+  ATTEMPT(model_allocate(m));
   cursor c = {bytes + header_bytes(version)};
   take_arrays(&c, m);
-  ABUT_TRY(abut_model_validate(m));
-  abut_model_derive(m);
+  ATTEMPT(model_validate(m));
+  model_derive(m);
   return ABUT_OK;
 }
 
-abut_status abut_model_file_parse(const char *path, void *bytes, size_t size, abut_model **model) {
+abut_status model_file_parse(const char *path, void *bytes, size_t size, abut_model **model) {
   *model = NULL;
   abut_model *m = calloc(1, sizeof *m);
   abut_status status = m ? read_bytes(path, bytes, (int64_t)size, m)
-                         : abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory to read it", path);
+                         : fail_with(ABUT_ERROR_MEMORY, "'%s': no memory to read it", path);
   if (status == ABUT_OK)
     *model = m;
   else
@@ -178,12 +178,12 @@ abut_status abut_model_file_parse(const char *path, void *bytes, size_t size, ab
   return status;
 }
 
-abut_status abut_model_file_load(const char *path, abut_model **model) {
+abut_status model_file_load(const char *path, abut_model **model) {
   char *bytes = NULL;
   size_t size = 0;
   *model = NULL;
-  ABUT_TRY(abut_file_read(path, &bytes, &size));
-  abut_status status = abut_model_file_parse(path, bytes, size, model);
+  ATTEMPT(abut_file_read(path, &bytes, &size));
+  abut_status status = model_file_parse(path, bytes, size, model);
   free(bytes);
   return status;
 }

@@ -3,8 +3,8 @@
 #define ABUT_MODEL_FILE_H
 #include "abut/abut.h"
 
-abut_status abut_model_file_load(const char *path, abut_model **model);
+abut_status model_file_load(const char *path, abut_model **model);
 /* The same of bytes in memory, which are left as they are; path: for messages. */
-abut_status abut_model_file_parse(const char *path, void *bytes, size_t size, abut_model **model);
+abut_status model_file_parse(const char *path, void *bytes, size_t size, abut_model **model);
 
 #endif

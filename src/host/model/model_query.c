@@ -5,7 +5,7 @@
 
 static abut_status check(const char *kind, int32_t id, int32_t count) {
   if (id >= 0 && id < count) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_ARGUMENT, "%s %d: the model has %d", kind, id, count);
+  return fail_with(ABUT_ERROR_ARGUMENT, "%s %d: the model has %d", kind, id, count);
 }
 
 static void copy(double *to, const double *from, int32_t index, int n) {
@@ -13,9 +13,9 @@ static void copy(double *to, const double *from, int32_t index, int n) {
 }
 
 abut_status abut_model_body(const abut_model *model, int32_t body, abut_body_def *def) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(def, "def");
-  ABUT_TRY(check("body", body, model->nbody));
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(def, "def");
+  ATTEMPT(check("body", body, model->nbody));
   *def = abut_default_body_def();
   def->name = abut_model_name(model, 'b', body);
   def->parent = model->body_parent[body];
@@ -29,9 +29,9 @@ abut_status abut_model_body(const abut_model *model, int32_t body, abut_body_def
 }
 
 abut_status abut_model_joint(const abut_model *model, int32_t joint, abut_joint_def *def) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(def, "def");
-  ABUT_TRY(check("joint", joint, model->njnt));
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(def, "def");
+  ATTEMPT(check("joint", joint, model->njnt));
   *def = abut_default_joint_def();
   def->name = abut_model_name(model, 'j', joint);
   def->body = model->jnt_body[joint];
@@ -53,9 +53,9 @@ abut_status abut_model_joint(const abut_model *model, int32_t joint, abut_joint_
 }
 
 abut_status abut_model_geom(const abut_model *model, int32_t geom, abut_geom_def *def) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(def, "def");
-  ABUT_TRY(check("geom", geom, model->ngeom));
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(def, "def");
+  ATTEMPT(check("geom", geom, model->ngeom));
   *def = abut_default_geom_def();
   def->name = abut_model_name(model, 'g', geom);
   def->body = model->geom_body[geom];
@@ -74,9 +74,9 @@ abut_status abut_model_geom(const abut_model *model, int32_t geom, abut_geom_def
 }
 
 abut_status abut_model_actuator(const abut_model *model, int32_t actuator, abut_actuator_def *def) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(def, "def");
-  ABUT_TRY(check("actuator", actuator, model->nu));
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(def, "def");
+  ATTEMPT(check("actuator", actuator, model->nu));
   *def = abut_default_actuator_def();
   def->name = abut_model_name(model, 'a', actuator);
   def->joint = model->actuator_jnt[actuator];
@@ -91,9 +91,9 @@ abut_status abut_model_actuator(const abut_model *model, int32_t actuator, abut_
 }
 
 abut_status abut_model_ctrlrange(const abut_model *model, int32_t actuator, double range[2]) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(range, "range");
-  ABUT_TRY(check("actuator", actuator, model->nu));
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(range, "range");
+  ATTEMPT(check("actuator", actuator, model->nu));
   range[0] = -1;
   range[1] = 1;
   if (model->actuator_ctrllimited[actuator]) copy(range, model->actuator_ctrlrange, actuator, 2);
@@ -101,8 +101,8 @@ abut_status abut_model_ctrlrange(const abut_model *model, int32_t actuator, doub
 }
 
 abut_status abut_model_gravity(const abut_model *model, double gravity[3]) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(gravity, "gravity");
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(gravity, "gravity");
   memcpy(gravity, model->gravity, sizeof model->gravity);
   return ABUT_OK;
 }
@@ -110,9 +110,9 @@ abut_status abut_model_gravity(const abut_model *model, double gravity[3]) {
 double abut_model_timestep(const abut_model *model) { return model ? model->timestep : 0; }
 
 abut_status abut_model_hull(const abut_model *model, int32_t geom, abut_hull *hull) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(hull, "hull");
-  ABUT_TRY(check("geom", geom, model->ngeom));
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(hull, "hull");
+  ATTEMPT(check("geom", geom, model->ngeom));
   memset(hull, 0, sizeof *hull);
   if (model->geom_pointadr[geom] >= 0) {
     hull->points = model->point + 3 * (size_t)model->geom_pointadr[geom];
@@ -129,10 +129,10 @@ abut_status abut_model_hull(const abut_model *model, int32_t geom, abut_hull *hu
 
 abut_status abut_model_triangles(const abut_model *model, int32_t geom, const double **corners,
                                  int64_t *count) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(corners, "corners");
-  ABUT_REQUIRE(count, "count");
-  ABUT_TRY(check("geom", geom, model->ngeom));
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(corners, "corners");
+  REQUIRE_POINTER(count, "count");
+  ATTEMPT(check("geom", geom, model->ngeom));
   const int32_t nodes = model->geom_nodenum[geom]; /* of a binary tree with one triangle per leaf */
   *count = nodes > 0 ? (nodes + 1) / 2 : 0;
   *corners = nodes > 0 ? model->triangle + 9 * (size_t)model->geom_triangleadr[geom] : NULL;

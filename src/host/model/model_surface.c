@@ -18,7 +18,7 @@ static void list_counts(const abut_surface *s, int32_t counts[LISTS]) {
 
 /* ---------------------------------------------------------------------------------------- fill */
 
-abut_status abut_model_count_surfaces(abut_model *m, int32_t ngeom, const abut_surface *const *surfaces) {
+abut_status model_count_surfaces(abut_model *m, int32_t ngeom, const abut_surface *const *surfaces) {
   int64_t totals[LISTS] = {0};
   for (int32_t g = 0; g < ngeom; g++) {
     int32_t counts[LISTS];
@@ -29,7 +29,7 @@ abut_status abut_model_count_surfaces(abut_model *m, int32_t ngeom, const abut_s
   }
   for (int k = 0; k < LISTS; k++)
     if (totals[k] > INT32_MAX / 16)
-      return abut_fail(ABUT_ERROR_MODEL, "model: surfaces of %lld primitives and %lld vertices are too many",
+      return fail_with(ABUT_ERROR_MODEL, "model: surfaces of %lld primitives and %lld vertices are too many",
                        (long long)totals[PRIMITIVES], (long long)totals[VERTICES]);
   m->nprimitive = (int32_t)totals[PRIMITIVES];
   m->nplane = (int32_t)totals[PLANES];
@@ -59,16 +59,16 @@ static void fill_surface(abut_model *m, int32_t i, int32_t g, const abut_surface
   put_rows(m->surface_facet, start[FACETS], s->triangles, s->triangle_count, 3 * sizeof *s->triangles);
   for (int32_t l = 0; l < s->primitive_count; l++) {
     abut_primitive *p = m->surface_primitive + start[PRIMITIVES] + l;
-    abuti_transform(p->position, pos, quat, p->position);
-    abuti_quat_product(p->quaternion, quat, p->quaternion);
-    abuti_normalise(p->quaternion, 4);
+    transform_point(p->position, pos, quat, p->position);
+    quat_product(p->quaternion, quat, p->quaternion);
+    normalise(p->quaternion, 4);
   }
   for (int32_t v = 0; v < s->vertex_count; v++)
-    abuti_transform(m->surface_vertex + 3 * (size_t)(start[VERTICES] + v), pos, quat,
+    transform_point(m->surface_vertex + 3 * (size_t)(start[VERTICES] + v), pos, quat,
                     s->vertices + 3 * (size_t)v);
 }
 
-void abut_model_fill_surfaces(abut_model *m, const abut_surface *const *surfaces) {
+void model_fill_surfaces(abut_model *m, const abut_surface *const *surfaces) {
   for (int32_t g = 0, i = 0; g < m->ngeom; g++)
     if (surfaces[g]) fill_surface(m, i++, g, surfaces[g]);
 }
@@ -93,10 +93,10 @@ static abut_surface view_surface(const abut_model *m, int32_t i) {
 }
 
 abut_status abut_model_surface(const abut_model *model, int32_t geom, abut_surface *view) {
-  ABUT_REQUIRE(model, "model");
-  ABUT_REQUIRE(view, "view");
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(view, "view");
   if (geom < 0 || geom >= model->ngeom)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "geom %d does not exist: the model has %d", geom, model->ngeom);
+    return fail_with(ABUT_ERROR_ARGUMENT, "geom %d does not exist: the model has %d", geom, model->ngeom);
   *view = (abut_surface){0};
   for (int32_t i = 0; i < model->nsurface; i++)
     if (model->surface_geom[i] == geom) *view = view_surface(model, i);
@@ -106,33 +106,33 @@ abut_status abut_model_surface(const abut_model *model, int32_t geom, abut_surfa
 /* ---------------------------------------------------------------------------------------- check */
 
 static abut_status check_surface(const abut_model *m, int32_t i) {
-  char why[512], label[ABUT_LABEL];
+  char why[512], label[LABEL_SIZE];
   const abut_surface view = view_surface(m, i);
   abut_status status = surface_check_plain(&view);
   if (status == ABUT_OK) return ABUT_OK;
   snprintf(why, sizeof why, "%s", abut_error_message());
-  return abut_fail(ABUT_ERROR_MODEL, "%s: %s", abut_model_label(m, 'g', m->surface_geom[i], label), why);
+  return fail_with(ABUT_ERROR_MODEL, "%s: %s", model_label(m, 'g', m->surface_geom[i], label), why);
 }
 
-abut_status abut_model_check_surfaces(const abut_model *m) {
+abut_status model_check_surfaces(const abut_model *m) {
   const int32_t totals[LISTS] = {m->nprimitive, m->nplane, m->nvertex, m->nedge, m->nfacet};
   int32_t before[LISTS] = {0}, geom = -1;
   for (int32_t i = 0; i < m->nsurface; i++) {
     const int32_t *end = m->surface_end + LISTS * (size_t)i;
     if (m->surface_geom[i] <= geom || m->surface_geom[i] >= m->ngeom)
-      return abut_fail(ABUT_ERROR_MODEL, "model: surface %d is of geom %d of %d, the one before of %d", i,
+      return fail_with(ABUT_ERROR_MODEL, "model: surface %d is of geom %d of %d, the one before of %d", i,
                        m->surface_geom[i], m->ngeom, geom);
     for (int k = 0; k < LISTS; k++)
       if (end[k] < before[k] || end[k] > totals[k])
-        return abut_fail(ABUT_ERROR_MODEL, "model: surface %d: list %d ends at %d of %d, begins at %d", i, k,
+        return fail_with(ABUT_ERROR_MODEL, "model: surface %d: list %d ends at %d of %d, begins at %d", i, k,
                          end[k], totals[k], before[k]);
     memcpy(before, end, sizeof before);
     geom = m->surface_geom[i];
   }
   for (int k = 0; k < LISTS; k++)
     if (before[k] != totals[k])
-      return abut_fail(ABUT_ERROR_MODEL, "model: surfaces have %d of %d rows of list %d", before[k],
+      return fail_with(ABUT_ERROR_MODEL, "model: surfaces have %d of %d rows of list %d", before[k],
                        totals[k], k);
-  for (int32_t i = 0; i < m->nsurface; i++) ABUT_TRY(check_surface(m, i));
+  for (int32_t i = 0; i < m->nsurface; i++) ATTEMPT(check_surface(m, i));
   return ABUT_OK;
 }

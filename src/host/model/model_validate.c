@@ -15,12 +15,12 @@ static const double unit_tolerance = 1e-6, triangle_tolerance = 1e-9;
 /* Fails with the object's name in front. */
 __attribute__((format(printf, 4, 5))) static abut_status bad(const abut_model *m, char kind, int32_t id,
                                                              const char *format, ...) {
-  char label[ABUT_LABEL], text[512];
+  char label[LABEL_SIZE], text[512];
   va_list args;
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  return abut_fail(ABUT_ERROR_MODEL, "%s: %s", abut_model_label(m, kind, id, label), text);
+  return fail_with(ABUT_ERROR_MODEL, "%s: %s", model_label(m, kind, id, label), text);
 }
 
 static int is_unit(const double *v, int n) {
@@ -33,34 +33,34 @@ static int is_unit(const double *v, int n) {
 
 static abut_status check_counts(const abut_model *m) {
 #define X(name)                                                                                              \
-  if (m->name < 0) return abut_fail(ABUT_ERROR_MODEL, "model: " #name " is %d", m->name);
-  ABUT_MODEL_COUNTS(X)
-  ABUT_SURFACE_COUNTS(X)
+  if (m->name < 0) return fail_with(ABUT_ERROR_MODEL, "model: " #name " is %d", m->name);
+  MODEL_COUNTS(X)
+  MODEL_SURFACE_COUNTS(X)
 #undef X
-  if (m->npair > ABUT_MOST_PAIRS)
-    return abut_fail(ABUT_ERROR_MODEL, "model: npair is %d, %d at most", m->npair, ABUT_MOST_PAIRS);
-  if (m->nbody < 1) return abut_fail(ABUT_ERROR_MODEL, "model: it has no body, not even the world");
+  if (m->npair > MODEL_MOST_PAIRS)
+    return fail_with(ABUT_ERROR_MODEL, "model: npair is %d, %d at most", m->npair, MODEL_MOST_PAIRS);
+  if (m->nbody < 1) return fail_with(ABUT_ERROR_MODEL, "model: it has no body, not even the world");
   int64_t names = (int64_t)m->nbody + m->njnt + m->ngeom + m->nu + m->nkey;
   if (m->nname != names)
-    return abut_fail(ABUT_ERROR_MODEL, "model: nname is %d, not %lld", m->nname, (long long)names);
+    return fail_with(ABUT_ERROR_MODEL, "model: nname is %d, not %lld", m->nname, (long long)names);
   return ABUT_OK;
 }
 
 /* Every offset must lead to text that ends: names are in every later message. */
 static abut_status check_text(const abut_model *m) {
   if (m->ntext < 1 || m->text[m->ntext - 1] != 0)
-    return abut_fail(ABUT_ERROR_MODEL, "model: its text of %d bytes does not end", m->ntext);
+    return fail_with(ABUT_ERROR_MODEL, "model: its text of %d bytes does not end", m->ntext);
   if (m->warnings < 0 || m->warnings >= m->ntext)
-    return abut_fail(ABUT_ERROR_MODEL, "model: warnings are at %d of %d bytes", m->warnings, m->ntext);
+    return fail_with(ABUT_ERROR_MODEL, "model: warnings are at %d of %d bytes", m->warnings, m->ntext);
   for (int32_t i = 0; i < m->nname; i++)
     if (m->name_adr[i] < 0 || m->name_adr[i] >= m->ntext)
-      return abut_fail(ABUT_ERROR_MODEL, "model: name %d is at %d of %d bytes", i, m->name_adr[i], m->ntext);
+      return fail_with(ABUT_ERROR_MODEL, "model: name %d is at %d of %d bytes", i, m->name_adr[i], m->ntext);
   return ABUT_OK;
 }
 
 static abut_status check_scalars(const abut_model *m) {
   if (!(m->timestep > 0 && isfinite(m->timestep)))
-    return abut_fail(ABUT_ERROR_MODEL, "timestep is %g s, must be positive", m->timestep);
+    return fail_with(ABUT_ERROR_MODEL, "timestep is %g s, must be positive", m->timestep);
   return ABUT_OK;
 }
 
@@ -76,20 +76,20 @@ static abut_status check_array(const abut_model *m, int bytes, const char *name,
     const char *field = strchr(name, '_'), *why = real_misfit(values[i]);
     if (array_kind(name) && field)
       return bad(m, array_kind(name), (int32_t)(i / columns), "%s is %g, %s", field + 1, values[i], why);
-    return abut_fail(ABUT_ERROR_MODEL, "model: %s[%lld] is %g, %s", name, (long long)i, values[i], why);
+    return fail_with(ABUT_ERROR_MODEL, "model: %s[%lld] is %g, %s", name, (long long)i, values[i], why);
   }
   return ABUT_OK;
 }
 
-abut_status abut_model_check_numbers(const abut_model *m, int bytes) {
+abut_status model_check_numbers(const abut_model *m, int bytes) {
   const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
   for (int k = 0; k < 3; k++)
     if (!real_holds(bytes, m->gravity[k]))
-      return abut_fail(ABUT_ERROR_MODEL, "gravity[%d] is %g, %s", k, m->gravity[k],
+      return fail_with(ABUT_ERROR_MODEL, "gravity[%d] is %g, %s", k, m->gravity[k],
                        real_misfit(m->gravity[k]));
       /* the other types have nothing to check */
 #define X(type, name, rows, columns)                                                                         \
-  ABUT_TRY(_Generic(m->name, double *: check_array(m, bytes, #name, (const void *)m->name, m->rows, columns),  \
+  ATTEMPT(_Generic(m->name, double *: check_array(m, bytes, #name, (const void *)m->name, m->rows, columns),  \
            default: ABUT_OK));
 #include "kernels/tree/model.def"
 #undef X
@@ -129,7 +129,7 @@ static abut_status check_group(const abut_model *m, int32_t b, const double mome
   if (!(moment[0] > 0))
     return bad(m, 'b', b, "mass is %g: a body that moves, with all that is fixed to it, needs some",
                moment[0]);
-  abut_moment_to_principal(moment, ipos, iquat, inertia);
+  moment_to_principal(moment, ipos, iquat, inertia);
   largest = moment[4] + moment[5] + moment[6];
   smallest = fmin(inertia[0], fmin(inertia[1], inertia[2]));
   /* below the rounding of its own computation an inertia is none */
@@ -143,16 +143,16 @@ static abut_status check_group(const abut_model *m, int32_t b, const double mome
 static abut_status check_groups(const abut_model *m, const int32_t *weld, double *moments) {
   for (int32_t b = m->nbody - 1; b > 0; b--) {
     if (weld[b] == 0) continue;
-    ABUT_TRY(check_inertia(m, b));
+    ATTEMPT(check_inertia(m, b));
     double *moment = moments + 10 * (size_t)b, own[10];
-    abut_moment_from_principal(own, m->body_mass[b], m->body_ipos + 3 * (size_t)b,
-                               m->body_iquat + 4 * (size_t)b, m->body_inertia + 3 * (size_t)b);
+    moment_from_principal(own, m->body_mass[b], m->body_ipos + 3 * (size_t)b, m->body_iquat + 4 * (size_t)b,
+                          m->body_inertia + 3 * (size_t)b);
     for (int k = 0; k < 10; k++) moment[k] += own[k];
     if (weld[b] == b)
-      ABUT_TRY(check_group(m, b, moment));
+      ATTEMPT(check_group(m, b, moment));
     else
-      abut_moment_add(moments + 10 * (size_t)m->body_parent[b], 1, moment, m->body_pos + 3 * (size_t)b,
-                      m->body_quat + 4 * (size_t)b);
+      moment_add(moments + 10 * (size_t)m->body_parent[b], 1, moment, m->body_pos + 3 * (size_t)b,
+                 m->body_quat + 4 * (size_t)b);
   }
   return ABUT_OK;
 }
@@ -212,13 +212,13 @@ static abut_status check_joints(const abut_model *m) {
       return bad(m, 'b', b, "it has %d joints", count);
     if (m->body_jntadr[b] != (count ? j : -1))
       return bad(m, 'b', b, "first joint is %d, not %d", m->body_jntadr[b], count ? j : -1);
-    for (int32_t end = j + count; j < end; j++) ABUT_TRY(check_joint(m, b, j, &q, &v));
+    for (int32_t end = j + count; j < end; j++) ATTEMPT(check_joint(m, b, j, &q, &v));
     if (m->body_dofnum[b] != v - first_v || m->body_dofadr[b] != (v > first_v ? first_v : -1))
       return bad(m, 'b', b, "it has %d dofs from %d, not %d from %d", m->body_dofnum[b], m->body_dofadr[b],
                  v - first_v, first_v);
   }
   if (j != m->njnt || q != m->nq || v != m->nv)
-    return abut_fail(ABUT_ERROR_MODEL, "model: njnt %d, nq %d, nv %d, but its bodies have %d, %d, %d",
+    return fail_with(ABUT_ERROR_MODEL, "model: njnt %d, nq %d, nv %d, but its bodies have %d, %d, %d",
                      m->njnt, m->nq, m->nv, j, q, v);
   return ABUT_OK;
 }
@@ -238,9 +238,9 @@ static abut_status check_configurations(const abut_model *m) {
   j = joint_not_unit(m, m->qpos_spring);
   if (j >= 0) return bad(m, 'j', j, "its quaternion in qpos_spring is not unit");
   for (int32_t k = 0; k < m->nkey; k++) {
-    char label[ABUT_LABEL];
+    char label[LABEL_SIZE];
     j = joint_not_unit(m, m->key_qpos + (size_t)k * (size_t)m->nq);
-    if (j >= 0) return bad(m, 'k', k, "the quaternion of %s is not unit", abut_model_label(m, 'j', j, label));
+    if (j >= 0) return bad(m, 'k', k, "the quaternion of %s is not unit", model_label(m, 'j', j, label));
   }
   return ABUT_OK;
 }
@@ -319,9 +319,9 @@ static abut_status check_geoms(const abut_model *m, const int32_t *weld) {
       return bad(m, 'g', g, "geoms are not in the order of their bodies");
     if (type == ABUT_GEOM_PLANE && weld[body] != 0)
       return bad(m, 'g', g, "a plane must be fixed to the world, body %d moves", body);
-    ABUT_TRY(check_geom_numbers(m, g));
-    ABUT_TRY(check_hull(m, g));
-    ABUT_TRY(check_tree(m, g));
+    ATTEMPT(check_geom_numbers(m, g));
+    ATTEMPT(check_hull(m, g));
+    ATTEMPT(check_tree(m, g));
   }
   return ABUT_OK;
 }
@@ -330,14 +330,14 @@ static abut_status check_pairs(const abut_model *m, const int32_t *weld) {
   for (int32_t i = 0; i < m->npair; i++) {
     int32_t a = m->pair_geom1[i], b = m->pair_geom2[i];
     if (a < 0 || a >= m->ngeom || b < 0 || b >= m->ngeom)
-      return abut_fail(ABUT_ERROR_MODEL, "contact pair %d: geoms %d and %d of %d", i, a, b, m->ngeom);
-    const char *why = abut_pairs_obstacle(m, weld, a, b);
-    if (why) return abut_fail(ABUT_ERROR_MODEL, "contact pair %d: geoms %d and %d %s", i, a, b, why);
-    if (!abut_pairs_ordered(m, a, b) ||
-        (i > 0 && abut_pairs_compare(m, m->pair_geom1[i - 1], m->pair_geom2[i - 1], a, b) >= 0))
-      return abut_fail(ABUT_ERROR_MODEL, "contact pair %d: geoms %d and %d are out of order", i, a, b);
+      return fail_with(ABUT_ERROR_MODEL, "contact pair %d: geoms %d and %d of %d", i, a, b, m->ngeom);
+    const char *why = pairs_obstacle(m, weld, a, b);
+    if (why) return fail_with(ABUT_ERROR_MODEL, "contact pair %d: geoms %d and %d %s", i, a, b, why);
+    if (!pairs_ordered(m, a, b) ||
+        (i > 0 && pairs_compare(m, m->pair_geom1[i - 1], m->pair_geom2[i - 1], a, b) >= 0))
+      return fail_with(ABUT_ERROR_MODEL, "contact pair %d: geoms %d and %d are out of order", i, a, b);
     if (m->pair_friction[i] < 0 && m->pair_friction[i] != -1)
-      return abut_fail(ABUT_ERROR_MODEL, "contact pair %d: friction is %g", i, m->pair_friction[i]);
+      return fail_with(ABUT_ERROR_MODEL, "contact pair %d: friction is %g", i, m->pair_friction[i]);
   }
   return ABUT_OK;
 }
@@ -349,10 +349,10 @@ static abut_status check_actuators(const abut_model *m) {
     int32_t j = m->actuator_jnt[a];
     const double *ctrl = m->actuator_ctrlrange + 2 * (size_t)a,
                  *force = m->actuator_forcerange + 2 * (size_t)a;
-    char label[ABUT_LABEL];
+    char label[LABEL_SIZE];
     if (j < 0 || j >= m->njnt) return bad(m, 'a', a, "joint %d does not exist", j);
     if (m->jnt_type[j] != ABUT_JOINT_SLIDE && m->jnt_type[j] != ABUT_JOINT_HINGE)
-      return bad(m, 'a', a, "%s is neither slide nor hinge", abut_model_label(m, 'j', j, label));
+      return bad(m, 'a', a, "%s is neither slide nor hinge", model_label(m, 'j', j, label));
     if (m->actuator_ctrllimited[a] && ctrl[0] >= ctrl[1])
       return bad(m, 'a', a, "ctrlrange (%g, %g) is empty", ctrl[0], ctrl[1]);
     if (m->actuator_forcelimited[a] && force[0] >= force[1])
@@ -365,25 +365,25 @@ static abut_status check_actuators(const abut_model *m) {
 
 static abut_status check_by_group(const abut_model *m, int32_t *weld, double *moments) {
   for (int32_t b = 1; b < m->nbody; b++) weld[b] = m->body_jntnum[b] > 0 ? b : weld[m->body_parent[b]];
-  ABUT_TRY(check_groups(m, weld, moments));
-  ABUT_TRY(check_geoms(m, weld));
+  ATTEMPT(check_groups(m, weld, moments));
+  ATTEMPT(check_geoms(m, weld));
   return check_pairs(m, weld);
 }
 
-abut_status abut_model_validate(const abut_model *model) {
-  ABUT_TRY(check_counts(model));
-  ABUT_TRY(check_text(model));
-  ABUT_TRY(check_scalars(model));
-  ABUT_TRY(abut_model_check_numbers(model, 8));
-  ABUT_TRY(check_bodies(model));
-  ABUT_TRY(check_joints(model));
-  ABUT_TRY(check_configurations(model));
-  ABUT_TRY(check_actuators(model));
-  ABUT_TRY(abut_model_check_surfaces(model));
+abut_status model_validate(const abut_model *model) {
+  ATTEMPT(check_counts(model));
+  ATTEMPT(check_text(model));
+  ATTEMPT(check_scalars(model));
+  ATTEMPT(model_check_numbers(model, 8));
+  ATTEMPT(check_bodies(model));
+  ATTEMPT(check_joints(model));
+  ATTEMPT(check_configurations(model));
+  ATTEMPT(check_actuators(model));
+  ATTEMPT(model_check_surfaces(model));
   int32_t *weld = calloc((size_t)model->nbody, sizeof *weld);
   double *moments = calloc((size_t)model->nbody, 10 * sizeof *moments);
   abut_status status = weld && moments ? check_by_group(model, weld, moments)
-                                       : abut_fail(ABUT_ERROR_MEMORY, "model: no memory to check it");
+                                       : fail_with(ABUT_ERROR_MEMORY, "model: no memory to check it");
   free(weld);
   free(moments);
   return status;

@@ -7,13 +7,13 @@ static int is_plane(const abut_model *m, int32_t geom) { return m->geom_type[geo
 
 static int compare_int(int32_t a, int32_t b) { return (a > b) - (a < b); }
 
-int abut_pairs_ordered(const abut_model *model, int32_t geom1, int32_t geom2) {
+int pairs_ordered(const abut_model *model, int32_t geom1, int32_t geom2) {
   if (is_plane(model, geom1) != is_plane(model, geom2)) return is_plane(model, geom2);
   int order = compare_int(model->geom_pointnum[geom1], model->geom_pointnum[geom2]);
   return order ? order < 0 : geom1 < geom2;
 }
 
-int abut_pairs_compare(const abut_model *model, int32_t a1, int32_t a2, int32_t b1, int32_t b2) {
+int pairs_compare(const abut_model *model, int32_t a1, int32_t a2, int32_t b1, int32_t b2) {
   const int32_t *n = model->geom_pointnum;
   int order = is_plane(model, b2) - is_plane(model, a2);
   if (!order) order = compare_int(n[a1], n[b1]);
@@ -22,8 +22,7 @@ int abut_pairs_compare(const abut_model *model, int32_t a1, int32_t a2, int32_t 
   return order ? order : compare_int(a2, b2);
 }
 
-const char *abut_pairs_obstacle(const abut_model *model, const int32_t *weldid, int32_t geom1,
-                                int32_t geom2) {
+const char *pairs_obstacle(const abut_model *model, const int32_t *weldid, int32_t geom1, int32_t geom2) {
   if (is_plane(model, geom1) && is_plane(model, geom2)) return "are both planes";
   int32_t weld1 = weldid[model->geom_body[geom1]], weld2 = weldid[model->geom_body[geom2]];
   if (weld1 != weld2) return NULL;
@@ -62,7 +61,7 @@ static const keyed_pair *key_set_find(const key_set *set, int32_t a, int32_t b) 
 static abut_status key_set_allocate(key_set *set, int32_t count) {
   set->count = count;
   set->pairs = malloc(((size_t)count + 1) * sizeof *set->pairs);
-  return set->pairs ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", count);
+  return set->pairs ? ABUT_OK : fail_with(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", count);
 }
 static void key_set_sort(key_set *set) {
   qsort(set->pairs, (size_t)set->count, sizeof *set->pairs, compare_keys);
@@ -73,7 +72,7 @@ static void key_set_sort(key_set *set) {
 static int filter_allows(const abut_model *m, int32_t g1, int32_t g2) {
   if (!(m->geom_contype[g1] & m->geom_conaffinity[g2]) && !(m->geom_contype[g2] & m->geom_conaffinity[g1]))
     return 0;
-  if (abut_pairs_obstacle(m, m->body_weldid, g1, g2)) return 0;
+  if (pairs_obstacle(m, m->body_weldid, g1, g2)) return 0;
   int32_t weld1 = m->body_weldid[m->geom_body[g1]], weld2 = m->body_weldid[m->geom_body[g2]];
   if (weld1 == 0 || weld2 == 0) return 1;
   return m->body_weldid[m->body_parent[weld1]] != weld2 && m->body_weldid[m->body_parent[weld2]] != weld1;
@@ -89,21 +88,21 @@ typedef struct pair_list {
 } pair_list;
 
 static abut_status grow(pair_list *list) {
-  if (list->capacity == ABUT_MOST_PAIRS)
-    return abut_fail(ABUT_ERROR_MODEL, "more than %d contact pairs", list->capacity);
+  if (list->capacity == MODEL_MOST_PAIRS)
+    return fail_with(ABUT_ERROR_MODEL, "more than %d contact pairs", list->capacity);
   int32_t capacity = list->capacity ? 2 * list->capacity : 64;
   void **arrays[] = {(void **)&list->geom1, (void **)&list->geom2, (void **)&list->friction};
   const size_t sizes[] = {sizeof *list->geom1, sizeof *list->geom2, sizeof *list->friction};
   for (int i = 0; i < 3; i++) {
     void *grown = realloc(*arrays[i], (size_t)capacity * sizes[i]);
-    if (!grown) return abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", capacity);
+    if (!grown) return fail_with(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", capacity);
     *arrays[i] = grown;
   }
   list->capacity = capacity;
   return ABUT_OK;
 }
 
-/* Where pairs come from: the geoms in the order of abut_pairs_ordered, those that are no planes first, and
+/* Where pairs come from: the geoms in the order of pairs_ordered, those that are no planes first, and
  * the explicit and excluded ones. */
 typedef struct pair_source {
   const abut_model *model;
@@ -118,7 +117,7 @@ static abut_status consider(const pair_source *from, int32_t g1, int32_t g2, pai
   if (!given && (!filter_allows(m, g1, g2) ||
                  (from->excluded.count && key_set_find(&from->excluded, m->geom_body[g1], m->geom_body[g2]))))
     return ABUT_OK;
-  if (list->count == list->capacity) ABUT_TRY(grow(list));
+  if (list->count == list->capacity) ATTEMPT(grow(list));
   list->geom1[list->count] = g1;
   list->geom2[list->count] = g2;
   list->friction[list->count++] = given ? given->friction : -1;
@@ -133,49 +132,48 @@ static int32_t group_end(const pair_source *from, int32_t first) {
   return end;
 }
 
-/* All pairs in the order of abut_pairs_compare: half-spaces, then by the first's points, the second's, ids.
+/* All pairs in the order of pairs_compare: half-spaces, then by the first's points, the second's, ids.
  */
 static abut_status list_pairs(const pair_source *from, pair_list *list) {
   const int32_t *g = from->geoms;
   for (int32_t i = 0; i < from->nsolid; i++)
-    for (int32_t j = from->nsolid; j < from->model->ngeom; j++) ABUT_TRY(consider(from, g[i], g[j], list));
+    for (int32_t j = from->nsolid; j < from->model->ngeom; j++) ATTEMPT(consider(from, g[i], g[j], list));
   for (int32_t a = 0, a_end; a < from->nsolid; a = a_end) {
     a_end = group_end(from, a);
     for (int32_t b = a, b_end; b < from->nsolid; b = b_end) {
       b_end = group_end(from, b);
       for (int32_t i = a; i < a_end; i++)
-        for (int32_t j = a == b ? i + 1 : b; j < b_end; j++) ABUT_TRY(consider(from, g[i], g[j], list));
+        for (int32_t j = a == b ? i + 1 : b; j < b_end; j++) ATTEMPT(consider(from, g[i], g[j], list));
     }
   }
   return ABUT_OK;
 }
 
 /* The explicit ones: each must be able to touch, and be given once. */
-static abut_status take_given(pair_source *from, const abut_pair_def *pairs, int32_t npair) {
+static abut_status take_given(pair_source *from, const pair_def *pairs, int32_t npair) {
   const abut_model *m = from->model;
-  char a[ABUT_LABEL], b[ABUT_LABEL];
-  ABUT_TRY(key_set_allocate(&from->given, npair));
+  char a[LABEL_SIZE], b[LABEL_SIZE];
+  ATTEMPT(key_set_allocate(&from->given, npair));
   for (int32_t i = 0; i < npair; i++) {
-    const char *why = abut_pairs_obstacle(m, m->body_weldid, pairs[i].geom1, pairs[i].geom2);
+    const char *why = pairs_obstacle(m, m->body_weldid, pairs[i].geom1, pairs[i].geom2);
     if (why)
-      return abut_fail(ABUT_ERROR_MODEL, "contact pair %d: %s and %s %s", i,
-                       abut_model_label(m, 'g', pairs[i].geom1, a),
-                       abut_model_label(m, 'g', pairs[i].geom2, b), why);
+      return fail_with(ABUT_ERROR_MODEL, "contact pair %d: %s and %s %s", i,
+                       model_label(m, 'g', pairs[i].geom1, a), model_label(m, 'g', pairs[i].geom2, b), why);
     from->given.pairs[i] = (keyed_pair){pair_key(pairs[i].geom1, pairs[i].geom2), pairs[i].friction};
   }
   key_set_sort(&from->given);
   for (int32_t i = 1; i < npair; i++) {
     int64_t key = from->given.pairs[i].key;
     if (key == from->given.pairs[i - 1].key)
-      return abut_fail(ABUT_ERROR_MODEL, "the contact pair of %s and %s is given twice",
-                       abut_model_label(m, 'g', (int32_t)(key >> 32), a),
-                       abut_model_label(m, 'g', (int32_t)(key & INT32_MAX), b));
+      return fail_with(ABUT_ERROR_MODEL, "the contact pair of %s and %s is given twice",
+                       model_label(m, 'g', (int32_t)(key >> 32), a),
+                       model_label(m, 'g', (int32_t)(key & INT32_MAX), b));
   }
   return ABUT_OK;
 }
 
-static abut_status take_excluded(pair_source *from, const abut_exclude_def *excludes, int32_t count) {
-  ABUT_TRY(key_set_allocate(&from->excluded, count));
+static abut_status take_excluded(pair_source *from, const exclude_def *excludes, int32_t count) {
+  ATTEMPT(key_set_allocate(&from->excluded, count));
   for (int32_t i = 0; i < count; i++)
     from->excluded.pairs[i] = (keyed_pair){pair_key(excludes[i].body1, excludes[i].body2), 0};
   key_set_sort(&from->excluded);
@@ -198,14 +196,14 @@ static abut_status take_geoms(pair_source *from) {
   }
   abut_status status = keys && from->geoms
                            ? ABUT_OK
-                           : abut_fail(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d geoms", m->ngeom);
+                           : fail_with(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d geoms", m->ngeom);
   free(keys);
   return status;
 }
 
 /* Puts a finished list, into the model. */
 static abut_status store(pair_list *list, abut_model *m) {
-  if (list->capacity == 0) ABUT_TRY(grow(list)); /* empty arrays of a model are not NULL */
+  if (list->capacity == 0) ATTEMPT(grow(list)); /* empty arrays of a model are not NULL */
   free(m->pair_geom1), free(m->pair_geom2), free(m->pair_friction);
   m->pair_geom1 = list->geom1, m->pair_geom2 = list->geom2, m->pair_friction = list->friction;
   m->npair = list->count;
@@ -213,8 +211,8 @@ static abut_status store(pair_list *list, abut_model *m) {
   return ABUT_OK;
 }
 
-abut_status abut_pairs_build(abut_model *model, const abut_pair_def *explicit_pairs, int32_t npair,
-                             const abut_exclude_def *excludes, int32_t nexclude) {
+abut_status pairs_build(abut_model *model, const pair_def *explicit_pairs, int32_t npair,
+                        const exclude_def *excludes, int32_t nexclude) {
   pair_source from = {.model = model};
   pair_list list = {0};
   abut_status status = take_given(&from, explicit_pairs, npair);

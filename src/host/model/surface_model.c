@@ -12,25 +12,25 @@
 static const double farthest = 1e5; /* diagonals */
 
 static abut_status add_parts(abut_builder *builder, const abut_surface *s, const char *name, double density) {
-  double moment[ABUT_MOMENT];
+  double moment[MOMENT_SIZE];
   abut_body_def body = abut_default_body_def();
   abut_joint_def joint = abut_default_joint_def();
   abut_geom_def geom = abut_default_geom_def();
-  ABUT_TRY(abut_mesh_moment(s->vertices, s->vertex_count, s->triangles, s->triangle_count, moment));
-  for (int k = 0; k < ABUT_MOMENT; k++) moment[k] *= density;
+  ATTEMPT(mesh_moment(s->vertices, s->vertex_count, s->triangles, s->triangle_count, moment));
+  for (int k = 0; k < MOMENT_SIZE; k++) moment[k] *= density;
   body.name = geom.name = name;
   body.mass = moment[0];
-  abut_moment_to_principal(moment, body.ipos, body.iquat, body.inertia);
+  moment_to_principal(moment, body.ipos, body.iquat, body.inertia);
   const double away = sqrt(pow(body.ipos[0], 2) + pow(body.ipos[1], 2) + pow(body.ipos[2], 2));
   if (!(away <= farthest * abut_surface_diagonal(s)))
-    return abut_fail(
+    return fail_with(
         ABUT_ERROR_ARGUMENT,
         "body '%s' lies %g m from the origin of its mesh, more than %g times its size, %g m: its "
         "inertia would be rounding; move the mesh",
         name, away, farthest, abut_surface_diagonal(s));
-  ABUT_TRY(abut_builder_add_body(builder, &body, &joint.body));
+  ATTEMPT(abut_builder_add_body(builder, &body, &joint.body));
   joint.type = ABUT_JOINT_FREE;
-  ABUT_TRY(abut_builder_add_joint(builder, &joint, NULL));
+  ATTEMPT(abut_builder_add_joint(builder, &joint, NULL));
   geom.body = joint.body;
   geom.type = ABUT_GEOM_MESH;
   geom.points = geom.vertices = s->vertices;
@@ -44,14 +44,14 @@ static abut_status add_parts(abut_builder *builder, const abut_surface *s, const
 abut_status abut_surface_build_model(const abut_surface *surface, const char *name, double density,
                                      abut_model **model) {
   abut_builder *builder = NULL;
-  ABUT_REQUIRE(model, "model");
+  REQUIRE_POINTER(model, "model");
   *model = NULL;
-  ABUT_TRY(surface_check_plain(surface));
+  ATTEMPT(surface_check_plain(surface));
   if (!(density > 0 && isfinite(density)))
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: density is %g, must be positive", __func__, density);
+    return fail_with(ABUT_ERROR_ARGUMENT, "%s: density is %g, must be positive", __func__, density);
   if (surface->triangle_count == 0)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "%s: the surface has no contact mesh", __func__);
-  ABUT_TRY(abut_builder_create(&builder));
+    return fail_with(ABUT_ERROR_ARGUMENT, "%s: the surface has no contact mesh", __func__);
+  ATTEMPT(abut_builder_create(&builder));
   abut_status status = add_parts(builder, surface, name, density);
   if (status == ABUT_OK) status = abut_builder_finish(builder, model);
   abut_builder_destroy(builder);

@@ -94,19 +94,19 @@ double loss_evaluate(const abut_batch *b, const abut_problem *p, loss_poses at, 
 
 abut_status abut_problem_terms(const abut_batch *b, const abut_problem *p, const abut_tensor *xpos,
                                const abut_tensor *xquat, abut_tensor *terms) {
-  ABUT_REQUIRE(b, "batch");
-  ABUT_REQUIRE(p, "problem");
-  ABUT_REQUIRE(xpos, "xpos");
-  ABUT_REQUIRE(xquat, "xquat");
-  ABUT_REQUIRE(terms, "terms");
-  ABUT_TRY(problem_check(p, b));
+  REQUIRE_POINTER(b, "batch");
+  REQUIRE_POINTER(p, "problem");
+  REQUIRE_POINTER(xpos, "xpos");
+  REQUIRE_POINTER(xquat, "xquat");
+  REQUIRE_POINTER(terms, "terms");
+  ATTEMPT(problem_check(p, b));
   int64_t n = b->options.nenv, nbody = b->model->nbody,
           m = xpos->ndim == 4 && xpos->shape ? xpos->shape[1] : 1;
-  if (m < 1) return abut_fail(ABUT_ERROR_ARGUMENT, "xpos: has %lld moments, needs 1 or more", (long long)m);
+  if (m < 1) return fail_with(ABUT_ERROR_ARGUMENT, "xpos: has %lld moments, needs 1 or more", (long long)m);
   int64_t shape_x[] = {n, m, nbody, 3}, shape_r[] = {n, m, nbody, 4}, shape_t[] = {n, m};
-  ABUT_TRY(tensor_check_host("xpos", xpos, &b->options, 'r', 4, shape_x));
-  ABUT_TRY(tensor_check_host("xquat", xquat, &b->options, 'r', 4, shape_r));
-  ABUT_TRY(tensor_check_host("terms", terms, &b->options, 'r', 2, shape_t));
+  ATTEMPT(tensor_check_host("xpos", xpos, &b->options, 'r', 4, shape_x));
+  ATTEMPT(tensor_check_host("xquat", xquat, &b->options, 'r', 4, shape_r));
+  ATTEMPT(tensor_check_host("terms", terms, &b->options, 'r', 2, shape_t));
   loss_poses all = {tensor_data(xpos), tensor_data(xquat)}; /* environments follow each other like moments */
   for (int64_t i = 0; i < n * m; i++) elem_put(b, tensor_data(terms), i, loss_terms(b, p, all, i));
   return ABUT_OK;

@@ -49,7 +49,7 @@ static abut_status allocate(abut_optimiser *o) {
   failed |= !(o->range = calloc((size_t)o->problem.nvariable + 1, 2 * sizeof(double)));
   failed |= !(o->steps = calloc(n + 1, sizeof *o->steps));
   failed |= !(o->best_reached = calloc(n + 1, 1));
-  return failed ? abut_fail(ABUT_ERROR_MEMORY, "optimiser of %lld environment%s: out of memory",
+  return failed ? fail_with(ABUT_ERROR_MEMORY, "optimiser of %lld environment%s: out of memory",
                             (long long)o->nenv, PLURAL(o->nenv))
                 : ABUT_OK;
 }
@@ -60,7 +60,7 @@ static abut_status copy_problem(abut_optimiser *o, const abut_problem *problem) 
   o->problem.variables = copy_of(problem->variables, (size_t)problem->nvariable * sizeof *problem->variables);
   o->first = calloc((size_t)problem->nvariable + 1, sizeof *o->first);
   if (!o->problem.terms || !o->problem.variables || !o->first)
-    return abut_fail(ABUT_ERROR_MEMORY, "optimiser: out of memory");
+    return fail_with(ABUT_ERROR_MEMORY, "optimiser: out of memory");
   for (int32_t i = 0; i < problem->nvariable; i++) {
     const abut_variable *v = &o->problem.variables[i];
     o->first[i + 1] = o->first[i] + variable_size(v, problem->nstep);
@@ -126,17 +126,17 @@ static abut_status take_start(abut_optimiser *o) {
   qpos.dtype.code = 2, qpos.dtype.bits = (uint8_t)(8 * elem_size(o->batch)), qpos.dtype.lanes = 1;
   abut_tensor qvel = qpos;
   qvel.data = o->qvel, qvel.shape = shape_v;
-  ABUT_TRY(abut_batch_get_state(o->batch, NULL, &qpos, &qvel));
-  ABUT_TRY(abut_batch_snapshot(o->batch, &start));
+  ATTEMPT(abut_batch_get_state(o->batch, NULL, &qpos, &qvel));
+  ATTEMPT(abut_batch_snapshot(o->batch, &start));
   abut_snapshot_destroy(o->start);
   o->start = start;
   return ABUT_OK;
 }
 
 static abut_status create(abut_optimiser *o, const abut_problem *problem) {
-  ABUT_TRY(copy_problem(o, problem));
-  ABUT_TRY(allocate(o));
-  ABUT_TRY(take_start(o));
+  ATTEMPT(copy_problem(o, problem));
+  ATTEMPT(allocate(o));
+  ATTEMPT(take_start(o));
   set_rates(o);
   for (int64_t env = 0; env < o->nenv; env++)
     for (int32_t i = 0; i < problem->nvariable; i++)
@@ -148,13 +148,13 @@ static abut_status create(abut_optimiser *o, const abut_problem *problem) {
 
 abut_status abut_optimiser_create(abut_batch *batch, const abut_problem *problem,
                                   abut_optimiser **optimiser) {
-  ABUT_REQUIRE(batch, "batch");
-  ABUT_REQUIRE(problem, "problem");
-  ABUT_REQUIRE(optimiser, "optimiser");
+  REQUIRE_POINTER(batch, "batch");
+  REQUIRE_POINTER(problem, "problem");
+  REQUIRE_POINTER(optimiser, "optimiser");
   *optimiser = NULL;
-  ABUT_TRY(problem_check(problem, batch));
+  ATTEMPT(problem_check(problem, batch));
   abut_optimiser *o = calloc(1, sizeof *o);
-  if (!o) return abut_fail(ABUT_ERROR_MEMORY, "optimiser: out of memory");
+  if (!o) return fail_with(ABUT_ERROR_MEMORY, "optimiser: out of memory");
   o->batch = batch;
   o->nenv = batch->options.nenv;
   abut_status status = create(o, problem);
@@ -266,16 +266,16 @@ static int show_half(void *user, double fraction) {
 
 abut_status abut_optimiser_step(abut_optimiser *o, abut_optimiser_report *report, abut_progress progress,
                                 void *user) {
-  ABUT_REQUIRE(o, "optimiser");
+  REQUIRE_POINTER(o, "optimiser");
   half h = {progress, user, 0};
   abut_rollout_args args = abut_default_rollout_args();
   args.nstep = o->problem.nstep;
   args.record = 1;
-  ABUT_TRY(optimiser_forward(o, o->value, &args, progress ? show_half : NULL, &h));
+  ATTEMPT(optimiser_forward(o, o->value, &args, progress ? show_half : NULL, &h));
   h.done = 0.5;
   memcpy(o->tried, o->value, (size_t)(o->nenv * o->nvalue) * sizeof(double));
   optimiser_loss(o);
-  ABUT_TRY(optimiser_reverse(o, progress ? show_half : NULL, &h));
+  ATTEMPT(optimiser_reverse(o, progress ? show_half : NULL, &h));
   for (int64_t env = 0; env < o->nenv; env++) {
     keep_best(o, env);
     update(o, env);
@@ -309,25 +309,25 @@ abut_optimiser_view abut_optimiser_get(const abut_optimiser *o) {
 
 abut_status abut_optimiser_replay(abut_optimiser *o, const abut_rollout_args *args, abut_progress progress,
                                   void *user) {
-  ABUT_REQUIRE(o, "optimiser");
-  ABUT_REQUIRE(args, "args");
+  REQUIRE_POINTER(o, "optimiser");
+  REQUIRE_POINTER(args, "args");
   if (args->nstep < 1 || args->nstep > o->problem.nstep)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_optimiser_replay: nstep %lld, must be from 1 to %lld",
+    return fail_with(ABUT_ERROR_ARGUMENT, "abut_optimiser_replay: nstep %lld, must be from 1 to %lld",
                      (long long)args->nstep, (long long)o->problem.nstep);
   return optimiser_forward(o, o->best, args, progress, user);
 }
 
 abut_status abut_optimiser_shift(abut_optimiser *o, int64_t nstep) {
-  ABUT_REQUIRE(o, "optimiser");
+  REQUIRE_POINTER(o, "optimiser");
   int64_t all = o->problem.nstep;
   if (nstep < 0 || nstep > all)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_optimiser_shift: nstep %lld, must be from 0 to %lld",
+    return fail_with(ABUT_ERROR_ARGUMENT, "abut_optimiser_shift: nstep %lld, must be from 0 to %lld",
                      (long long)nstep, (long long)all);
   for (int32_t i = 0; i < o->problem.nvariable; i++)
     if (o->problem.variables[i].kind != ABUT_VARIABLE_SEQUENCE)
-      return abut_fail(ABUT_ERROR_ARGUMENT, "abut_optimiser_shift: variables[%d].kind %d: not a sequence", i,
+      return fail_with(ABUT_ERROR_ARGUMENT, "abut_optimiser_shift: variables[%d].kind %d: not a sequence", i,
                        o->problem.variables[i].kind);
-  ABUT_TRY(take_start(o));
+  ATTEMPT(take_start(o));
   for (int64_t env = 0; env < o->nenv; env++)
     for (int32_t i = 0; i < o->problem.nvariable; i++) {
       const double *from = o->best + env * o->nvalue + o->first[i];
@@ -339,7 +339,7 @@ abut_status abut_optimiser_shift(abut_optimiser *o, int64_t nstep) {
 }
 
 abut_status abut_optimiser_share(abut_optimiser *o) {
-  ABUT_REQUIRE(o, "optimiser");
+  REQUIRE_POINTER(o, "optimiser");
   int64_t best = abut_optimiser_get(o).best_env;
   for (int64_t env = 0; env < o->nenv; env++) {
     if (env == best) continue;
@@ -351,7 +351,7 @@ abut_status abut_optimiser_share(abut_optimiser *o) {
 }
 
 abut_status abut_optimiser_disturb(abut_optimiser *o, uint64_t round) {
-  ABUT_REQUIRE(o, "optimiser");
+  REQUIRE_POINTER(o, "optimiser");
   disturb(o, hash64(o->problem.seed ^ hash64(round)));
   return ABUT_OK;
 }

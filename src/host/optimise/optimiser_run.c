@@ -71,16 +71,16 @@ abut_status optimiser_forward(abut_optimiser *o, const double *value, const abut
   run.ctrl = m->nu ? &ctrl : NULL;
   run.kick = 0;
   /* outputs that are wanted by both are written to ours and copied, so that a bad one is refused first */
-  ABUT_TRY(tensor_check_host("xpos", args->xpos, &o->batch->options, 'r', 4, shape_x));
-  ABUT_TRY(tensor_check_host("xquat", args->xquat, &o->batch->options, 'r', 4, shape_r));
-  ABUT_TRY(tensor_check_host("status", args->status, &o->batch->options, 'u', 1, shape_n));
-  ABUT_TRY(tensor_check_host("ctrl", args->ctrl, &o->batch->options, 'r', 3, shape_u));
+  ATTEMPT(tensor_check_host("xpos", args->xpos, &o->batch->options, 'r', 4, shape_x));
+  ATTEMPT(tensor_check_host("xquat", args->xquat, &o->batch->options, 'r', 4, shape_r));
+  ATTEMPT(tensor_check_host("status", args->status, &o->batch->options, 'u', 1, shape_n));
+  ATTEMPT(tensor_check_host("ctrl", args->ctrl, &o->batch->options, 'r', 3, shape_u));
   run.xpos = &xpos;
   run.xquat = &xquat;
   run.status = &status;
-  ABUT_TRY(abut_batch_restore(o->batch, o->start));
+  ATTEMPT(abut_batch_restore(o->batch, o->start));
   fill_all(o, value, t);
-  ABUT_TRY(abut_rollout(o->batch, &run, NULL, progress, user));
+  ATTEMPT(abut_rollout(o->batch, &run, NULL, progress, user));
   size_t rows = (size_t)(n * (t + 1) * m->nbody) * elem_size(o->batch);
   keep(args->xpos, o->run[RUN_XPOS], 3 * rows);
   keep(args->xquat, o->run[RUN_XQUAT], 4 * rows);
@@ -140,7 +140,7 @@ abut_status optimiser_reverse(abut_optimiser *o, abut_progress progress, void *u
   args.qpos0 = o->has_qpos ? &qpos0 : NULL;
   args.qvel0 = o->has_qvel ? &qvel0 : NULL;
   args.ctrl = m->nu ? &ctrl : NULL;
-  ABUT_TRY(abut_rollout_vjp(o->batch, &args, progress, user));
+  ATTEMPT(abut_rollout_vjp(o->batch, &args, progress, user));
   for (int64_t env = 0; env < n; env++) gather_gradient(o, env);
   return ABUT_OK;
 }

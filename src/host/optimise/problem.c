@@ -15,7 +15,7 @@ abut_problem abut_default_problem(void) {
       .nstep = 1, .final_weight = 1, .rate = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-16};
 }
 
-#define REFUSE(...) return abut_fail(ABUT_ERROR_ARGUMENT, __VA_ARGS__)
+#define REFUSE(...) return fail_with(ABUT_ERROR_ARGUMENT, __VA_ARGS__)
 
 static int nonnegative(double x) { return x >= 0 && isfinite(x); }
 
@@ -54,7 +54,7 @@ static abut_status check_variable(const abut_variable *v, int32_t i, const abut_
   if (v->kind < ABUT_VARIABLE_QPOS || v->kind > ABUT_VARIABLE_SINES)
     REFUSE("variables[%d].kind %d: must be from %d to %d", i, v->kind, ABUT_VARIABLE_QPOS,
            ABUT_VARIABLE_SINES);
-  ABUT_TRY(check_index(v, i, m));
+  ATTEMPT(check_index(v, i, m));
   int32_t least = v->kind == ABUT_VARIABLE_SPLINE ? 2 : v->kind == ABUT_VARIABLE_SINES ? 1 : v->count;
   if (v->count < least) REFUSE("variables[%d].count %d: must be at least %d", i, v->count, least);
   for (int k = 0; k < 3; k++) {
@@ -116,11 +116,11 @@ static abut_status check_single(const abut_problem *p) {
 
 abut_status problem_check(const abut_problem *p, const abut_batch *b) {
   const abut_model *m = b->model;
-  ABUT_TRY(check_numbers(p));
+  ATTEMPT(check_numbers(p));
   if (p->nterm < 1 || !p->terms) REFUSE("nterm %d: a loss needs a term", p->nterm);
   if (p->nvariable < 1 || !p->variables) REFUSE("nvariable %d: nothing to change", p->nvariable);
-  for (int32_t i = 0; i < p->nterm; i++) ABUT_TRY(check_term(&p->terms[i], i, m));
-  for (int32_t i = 0; i < p->nvariable; i++) ABUT_TRY(check_variable(&p->variables[i], i, m));
-  ABUT_TRY(check_twins(p));
+  for (int32_t i = 0; i < p->nterm; i++) ATTEMPT(check_term(&p->terms[i], i, m));
+  for (int32_t i = 0; i < p->nvariable; i++) ATTEMPT(check_variable(&p->variables[i], i, m));
+  ATTEMPT(check_twins(p));
   return b->options.dtype == ABUT_F32 ? check_single(p) : ABUT_OK;
 }

@@ -15,13 +15,13 @@ static abut_status check_coordinates(int64_t i, const char *name, const abut_tri
   double largest = dtype == ABUT_F64 ? 1e60 : 1e9;
   for (int64_t j = 0; j < 3 * t->nvertex; j++)
     if (fabs(t->vertices[j]) > largest) /* NaN is told where the tree is built */
-      return abut_fail(ABUT_ERROR_ARGUMENT, "query %lld: %s: vertex %lld has a coordinate of %g, %g at most",
+      return fail_with(ABUT_ERROR_ARGUMENT, "query %lld: %s: vertex %lld has a coordinate of %g, %g at most",
                        (long long)i, name, (long long)j / 3, t->vertices[j], largest);
   return ABUT_OK;
 }
 
 static abut_status check(int64_t i, const abut_longrange_query *q, int32_t dtype) {
-#define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
+#define BAD(...) return fail_with(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
   if (!(q->epsilon > 0 && q->epsilon <= 100))
     BAD("%lld: epsilon %g must lie in (0, 100]", (long long)i, q->epsilon);
   double longest = dtype == ABUT_F64 ? 1e30 : 1e6; /* see check_coordinates */
@@ -33,20 +33,20 @@ static abut_status check(int64_t i, const abut_longrange_query *q, int32_t dtype
     const abut_triangles *t = j ? &q->b : &q->a;
     if (!t->vertices || !t->triangles)
       BAD("%lld: %s has no %s", (long long)i, j ? "b" : "a", t->vertices ? "triangles" : "vertices");
-    ABUT_TRY(check_coordinates(i, j ? "b" : "a", t, dtype));
+    ATTEMPT(check_coordinates(i, j ? "b" : "a", t, dtype));
   }
 #undef BAD
   return ABUT_OK;
 }
 
-static abut_status build_tree(int64_t i, const char *name, const abut_triangles *t, abut_tree *tree) {
-  abut_tree_shape shape = {t->tree, t->ntree};
+static abut_status build_tree(int64_t i, const char *name, const abut_triangles *t, sphere_tree *tree) {
+  sphere_tree_shape shape = {t->tree, t->ntree};
   abut_status status =
-      abut_tree_build(t->vertices, t->nvertex, t->triangles, t->ntriangle, t->tree ? &shape : NULL, tree);
+      sphere_tree_build(t->vertices, t->nvertex, t->triangles, t->ntriangle, t->tree ? &shape : NULL, tree);
   if (status == ABUT_OK) return status;
   char why[256];
   snprintf(why, sizeof why, "%s", abut_error_message());
-  return abut_fail(status == ABUT_ERROR_MODEL ? ABUT_ERROR_ARGUMENT : status, "query %lld: %s: %s",
+  return fail_with(status == ABUT_ERROR_MODEL ? ABUT_ERROR_ARGUMENT : status, "query %lld: %s: %s",
                    (long long)i, name, why);
 }
 
@@ -59,11 +59,11 @@ static abut_status run(const item_kernels *k, longrange_block *block) {
     block->entry = malloc(n * sizeof *block->entry);
     block->rows = malloc(n * ROW * (size_t)k->elem_size);
     if (!block->entry || !block->rows)
-      return abut_fail(ABUT_ERROR_MEMORY, "no memory for %zu pairs of nodes", n);
+      return fail_with(ABUT_ERROR_MEMORY, "no memory for %zu pairs of nodes", n);
     k->query_longrange(block);
     if (block->fits) return ABUT_OK;
     if (block->capacity > INT32_MAX / 2)
-      return abut_fail(ABUT_ERROR_MEMORY, "more than %zu pairs of nodes", n);
+      return fail_with(ABUT_ERROR_MEMORY, "more than %zu pairs of nodes", n);
   }
 }
 
@@ -80,13 +80,13 @@ static void read_hessian(const double *h, double out[36]) {
 
 static abut_status answer(const item_kernels *k, int64_t i, const abut_longrange_query *q,
                           abut_longrange_result *r) {
-  abut_tree tree[2] = {{0}};
+  sphere_tree tree[2] = {{0}};
   longrange_block block = {
       .epsilon = q->epsilon, .length = q->length, .weighted = q->form == ABUT_FORM_WEIGHTED};
   block.order = 2;
   abut_status status = build_tree(i, "a", &q->a, &tree[0]);
   if (status == ABUT_OK) status = build_tree(i, "b", &q->b, &tree[1]);
-  for (int j = 0; j < 2; j++) block.tree[j] = abut_tree_view(&tree[j]);
+  for (int j = 0; j < 2; j++) block.tree[j] = sphere_tree_view(&tree[j]);
   if (status == ABUT_OK) status = run(k, &block);
   if (status == ABUT_OK) {
     int finite = 1;
@@ -106,20 +106,20 @@ static abut_status answer(const item_kernels *k, int64_t i, const abut_longrange
   }
   free(block.entry);
   free(block.rows);
-  abut_tree_free(&tree[0]);
-  abut_tree_free(&tree[1]);
+  sphere_tree_free(&tree[0]);
+  sphere_tree_free(&tree[1]);
   return status;
 }
 
 abut_status abut_query_longrange(int64_t count, const abut_longrange_query *queries,
                                  abut_longrange_result *results, int32_t dtype) {
   if (count < 0)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_longrange: count %lld is negative", (long long)count);
-  ABUT_REQUIRE(count == 0 || queries, "queries");
-  ABUT_REQUIRE(count == 0 || results, "results");
+    return fail_with(ABUT_ERROR_ARGUMENT, "abut_query_longrange: count %lld is negative", (long long)count);
+  REQUIRE_POINTER(count == 0 || queries, "queries");
+  REQUIRE_POINTER(count == 0 || results, "results");
   const item_kernels *k;
-  ABUT_TRY(item_kernels_for(dtype, &k));
-  for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i], dtype));
-  for (int64_t i = 0; i < count; i++) ABUT_TRY(answer(k, i, &queries[i], &results[i]));
+  ATTEMPT(item_kernels_for(dtype, &k));
+  for (int64_t i = 0; i < count; i++) ATTEMPT(check(i, &queries[i], dtype));
+  for (int64_t i = 0; i < count; i++) ATTEMPT(answer(k, i, &queries[i], &results[i]));
   return ABUT_OK;
 }

@@ -18,7 +18,7 @@ typedef struct witness {
   double unit;    /* of kernels' lengths: a power of two (m) */
 } witness;
 
-#define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
+#define BAD(...) return fail_with(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
 static abut_status check_numbers(int64_t i, const char *name, const double *x, int num) {
   for (int k = 0; k < num; k++)
     if (!(fabs(x[k]) <= 1e12)) BAD("%lld: %s[%d] is %g, must lie within 1e12", (long long)i, name, k, x[k]);
@@ -49,8 +49,8 @@ _Static_assert(sizeof(abut_edges_result) == 3 * sizeof(double) &&
 
 static abut_status edges_witness(int64_t i, const void *queries, witness *w) {
   const abut_edges_query *q = (const abut_edges_query *)queries + i;
-  ABUT_TRY(check_numbers(i, "e1", q->edge1[0], 6));
-  ABUT_TRY(check_numbers(i, "e2", q->edge2[0], 6));
+  ATTEMPT(check_numbers(i, "e1", q->edge1[0], 6));
+  ATTEMPT(check_numbers(i, "e2", q->edge2[0], 6));
   *w = (witness){.relative = q->relative, .soft = {q->w_reg, q->tau_clip, q->tau_min, q->tau_comp}};
   for (int k = 0; k < 3; k++) {
     w->r[k] = q->edge1[0][k] - q->edge2[0][k];
@@ -63,8 +63,8 @@ static abut_status edges_witness(int64_t i, const void *queries, witness *w) {
 }
 static abut_status face_witness(int64_t i, const void *queries, witness *w) {
   const abut_face_query *q = (const abut_face_query *)queries + i;
-  ABUT_TRY(check_numbers(i, "v", q->point, 3));
-  ABUT_TRY(check_numbers(i, "f", q->face[0], 9));
+  ATTEMPT(check_numbers(i, "v", q->point, 3));
+  ATTEMPT(check_numbers(i, "f", q->face[0], 9));
   *w = (witness){.relative = q->relative, .soft = {q->w_reg, q->tau_clip, q->tau_min, q->tau_comp}};
   for (int k = 0; k < 3; k++) {
     w->r[k] = q->face[0][k] - q->point[k];
@@ -166,7 +166,7 @@ static abut_status run_witnesses(const item_kernels *k, void (*kernel)(witness_b
   q.num = 0;
   for (int64_t i = 0; i <= count; i++) {
     witness w;
-    if (i < count) ABUT_TRY(kind->read(i, queries, &w));
+    if (i < count) ATTEMPT(kind->read(i, queries, &w));
     if (q.num > 0 && (i == count || !may_join(&q, &w))) {
       answer(&q, bar != NULL);
       take_answers(&q, kind, i - q.num, results, bars);
@@ -174,7 +174,7 @@ static abut_status run_witnesses(const item_kernels *k, void (*kernel)(witness_b
     }
     for (int c = 0; bar && i < count && c < 3; c++)
       if (!real_holds(k->elem_size, bar[3 * i + c]))
-        return abut_fail(ABUT_ERROR_ARGUMENT, "query %lld: cotangent %d is %g, %s", (long long)i, c,
+        return fail_with(ABUT_ERROR_ARGUMENT, "query %lld: cotangent %d is %g, %s", (long long)i, c,
                          bar[3 * i + c], real_misfit(bar[3 * i + c]));
     if (i < count) join(&q, &w, bar ? bar + 3 * i : NULL);
   }
@@ -203,40 +203,40 @@ static const witness_kind edges = {edges_witness, write_edges}, face = {face_wit
 
 static abut_status check_call(int64_t count, const void *queries, int32_t dtype,
                               const item_kernels **kernels) {
-  if (count > 0 && !queries) return abut_fail(ABUT_ERROR_ARGUMENT, "queries is NULL");
-  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  if (count > 0 && !queries) return fail_with(ABUT_ERROR_ARGUMENT, "queries is NULL");
+  if (count < 0) return fail_with(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   return item_kernels_for(dtype, kernels);
 }
 
 abut_status abut_query_edges(int64_t count, const abut_edges_query *queries, abut_edges_result *results,
                              int32_t dtype) {
   const item_kernels *k;
-  ABUT_TRY(check_call(count, queries, dtype, &k));
-  ABUT_REQUIRE(count == 0 || results, "results");
+  ATTEMPT(check_call(count, queries, dtype, &k));
+  REQUIRE_POINTER(count == 0 || results, "results");
   return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_edges_gradient(int64_t count, const abut_edges_query *queries,
                                       const abut_edges_result *bar, abut_edges_bars *bars, int32_t dtype) {
   const item_kernels *k;
-  ABUT_TRY(check_call(count, queries, dtype, &k));
-  ABUT_REQUIRE(count == 0 || bar, "bar");
-  ABUT_REQUIRE(count == 0 || bars, "bars");
+  ATTEMPT(check_call(count, queries, dtype, &k));
+  REQUIRE_POINTER(count == 0 || bar, "bar");
+  REQUIRE_POINTER(count == 0 || bars, "bars");
   return run_witnesses(k, k->manifold.query_edges, &edges, count, queries, NULL, (const double *)bar, bars);
 }
 
 abut_status abut_query_face(int64_t count, const abut_face_query *queries, abut_face_result *results,
                             int32_t dtype) {
   const item_kernels *k;
-  ABUT_TRY(check_call(count, queries, dtype, &k));
-  ABUT_REQUIRE(count == 0 || results, "results");
+  ATTEMPT(check_call(count, queries, dtype, &k));
+  REQUIRE_POINTER(count == 0 || results, "results");
   return run_witnesses(k, k->manifold.query_face, &face, count, queries, (double *)results, NULL, NULL);
 }
 abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queries,
                                      const abut_face_result *bar, abut_face_bars *bars, int32_t dtype) {
   const item_kernels *k;
-  ABUT_TRY(check_call(count, queries, dtype, &k));
-  ABUT_REQUIRE(count == 0 || bar, "bar");
-  ABUT_REQUIRE(count == 0 || bars, "bars");
+  ATTEMPT(check_call(count, queries, dtype, &k));
+  REQUIRE_POINTER(count == 0 || bar, "bar");
+  REQUIRE_POINTER(count == 0 || bars, "bars");
   return run_witnesses(k, k->manifold.query_face, &face, count, queries, NULL, (const double *)bar, bars);
 }
 
@@ -244,25 +244,25 @@ abut_status abut_query_face_gradient(int64_t count, const abut_face_query *queri
 
 abut_status abut_query_distance(const abut_surface *surface, int64_t count, const double *points,
                                 double *distance, double *normal, double *gradient, int32_t dtype) {
-  ABUT_REQUIRE(surface, "surface");
-  ABUT_REQUIRE(count <= 0 || points, "points");
-  if (count < 0) return abut_fail(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
+  REQUIRE_POINTER(surface, "surface");
+  REQUIRE_POINTER(count <= 0 || points, "points");
+  if (count < 0) return fail_with(ABUT_ERROR_ARGUMENT, "count %lld is negative", (long long)count);
   const item_kernels *k;
-  ABUT_TRY(item_kernels_for(dtype, &k));
-  ABUT_TRY(abut_surface_check(surface));
+  ATTEMPT(item_kernels_for(dtype, &k));
+  ATTEMPT(abut_surface_check(surface));
   double unit = exp2(round(log2(abut_surface_diagonal(surface))));
   surface_view view;
-  ABUT_TRY(surface_view_create(k, surface, unit, 0, &view));
+  ATTEMPT(surface_view_create(k, surface, unit, 0, &view));
   const double reach = surface_view_reach(k, &view) * unit;
   abut_status status = ABUT_OK;
   for (int64_t i = 0; status == ABUT_OK && i < 3 * count; i++)
     if (!(fabs(points[i]) <= reach))
-      status = abut_fail(ABUT_ERROR_ARGUMENT, "point %lld: coordinate %d is %g, must lie within %g",
+      status = fail_with(ABUT_ERROR_ARGUMENT, "point %lld: coordinate %d is %g, must lie within %g",
                          (long long)(i / 3), (int)(i % 3), points[i], reach);
   size_t row = (size_t)k->lanes * (size_t)k->elem_size, num = (size_t)surface->primitive_count;
   char *memory = aligned_alloc(64, ((10 + DISTANCE_NUMBERS(num)) * row + 63) / 64 * 64);
   int32_t *kept = malloc(DISTANCE_LISTS(num) * sizeof *kept);
-  if (!memory || !kept) status = abut_fail(ABUT_ERROR_MEMORY, "query: out of memory");
+  if (!memory || !kept) status = fail_with(ABUT_ERROR_MEMORY, "query: out of memory");
   for (int64_t i = 0; status == ABUT_OK && i < count; i += k->lanes) {
     distance_block block = {&view.sdf,         memory, memory + 3 * row, memory + 4 * row, memory + 7 * row,
                             memory + 10 * row, kept};

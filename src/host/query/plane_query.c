@@ -15,7 +15,7 @@ typedef struct query_memory {
 static abut_status check_numbers(int64_t i, const char *name, const double *p, int64_t n, double largest) {
   for (int64_t j = 0; p && j < n; j++)
     if (!(fabs(p[j]) <= largest))
-      return abut_fail(ABUT_ERROR_ARGUMENT, "query %lld: %s[%lld] is %g, must lie within %g", (long long)i,
+      return fail_with(ABUT_ERROR_ARGUMENT, "query %lld: %s[%lld] is %g, must lie within %g", (long long)i,
                        name, (long long)j, p[j], largest);
   return ABUT_OK;
 }
@@ -33,7 +33,7 @@ static abut_status check_spread(int64_t i, const abut_plane_query *q, int32_t dt
       high = fmax(high, x[3 * k + axis] + radius);
     }
     if (!(high - low <= largest))
-      return abut_fail(ABUT_ERROR_ARGUMENT,
+      return fail_with(ABUT_ERROR_ARGUMENT,
                        "query %lld: its shapes reach from %g to %g along axis %d, %g at most", (long long)i,
                        low, high, axis, largest);
   }
@@ -41,7 +41,7 @@ static abut_status check_spread(int64_t i, const abut_plane_query *q, int32_t dt
 }
 
 static abut_status check(int64_t i, const abut_plane_query *q, int32_t dtype) {
-#define BAD(...) return abut_fail(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
+#define BAD(...) return fail_with(ABUT_ERROR_ARGUMENT, "query " __VA_ARGS__)
   if (q->contact != ABUT_CONTACT_LOCAL && q->contact != ABUT_CONTACT_INVERSE)
     BAD("%lld: contact %d is not a plane barrier", (long long)i, q->contact);
   if (q->na < 1 || q->nb < 1)
@@ -53,13 +53,13 @@ static abut_status check(int64_t i, const abut_plane_query *q, int32_t dtype) {
     BAD("%lld: length %g must lie in (%g, %g]", (long long)i, q->length, least, largest);
   if (q->contact == ABUT_CONTACT_LOCAL && !(q->reach > least && q->reach < 1))
     BAD("%lld: reach %g must lie in (%g, 1)", (long long)i, q->reach, least);
-  ABUT_TRY(check_numbers(i, "a", q->a, 3 * (int64_t)q->na, largest));
-  ABUT_TRY(check_numbers(i, "b", q->b, 3 * (int64_t)q->nb, largest));
-  ABUT_TRY(check_numbers(i, "radii_a", q->radii_a, q->na, largest));
-  ABUT_TRY(check_numbers(i, "radii_b", q->radii_b, q->nb, largest));
-  ABUT_TRY(check_numbers(i, "weights_a", q->weights_a, q->na, largest));
-  ABUT_TRY(check_numbers(i, "weights_b", q->weights_b, q->nb, largest));
-  ABUT_TRY(check_numbers(i, "plane", q->plane, 4, largest));
+  ATTEMPT(check_numbers(i, "a", q->a, 3 * (int64_t)q->na, largest));
+  ATTEMPT(check_numbers(i, "b", q->b, 3 * (int64_t)q->nb, largest));
+  ATTEMPT(check_numbers(i, "radii_a", q->radii_a, q->na, largest));
+  ATTEMPT(check_numbers(i, "radii_b", q->radii_b, q->nb, largest));
+  ATTEMPT(check_numbers(i, "weights_a", q->weights_a, q->na, largest));
+  ATTEMPT(check_numbers(i, "weights_b", q->weights_b, q->nb, largest));
+  ATTEMPT(check_numbers(i, "plane", q->plane, 4, largest));
   for (int j = 0; j < q->na + q->nb; j++) {
     const double *r = j < q->na ? q->radii_a : q->radii_b, *w = j < q->na ? q->weights_a : q->weights_b;
     int m = j < q->na ? j : j - q->na;
@@ -96,7 +96,7 @@ static abut_status memory_for(const item_kernels *k, const abut_plane_query *q, 
   size_t row = (size_t)k->lanes * (size_t)k->elem_size, na = (size_t)q->na, nb = (size_t)q->nb;
   size_t rows = 5 * (na + nb) + 4 + 1 + 4 + 3 * (na + nb) + 1;
   m->block = aligned_alloc(64, (rows * row + 63) / 64 * 64);
-  if (!m->block) return abut_fail(ABUT_ERROR_MEMORY, "query of %d + %d points: out of memory", q->na, q->nb);
+  if (!m->block) return fail_with(ABUT_ERROR_MEMORY, "query of %d + %d points: out of memory", q->na, q->nb);
   memset(&m->q, 0, sizeof m->q);
   char *at = m->block;
   const void **in[] = {&m->q.a, &m->q.b, &m->q.plane};
@@ -159,17 +159,17 @@ static void read_result(const item_kernels *k, const query_block *q, int lane, c
 abut_status abut_query_plane(int64_t count, const abut_plane_query *queries, abut_plane_result *results,
                              int32_t dtype) {
   if (count < 0)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "abut_query_plane: count %lld is negative", (long long)count);
-  ABUT_REQUIRE(count == 0 || queries, "queries");
-  ABUT_REQUIRE(count == 0 || results, "results");
+    return fail_with(ABUT_ERROR_ARGUMENT, "abut_query_plane: count %lld is negative", (long long)count);
+  REQUIRE_POINTER(count == 0 || queries, "queries");
+  REQUIRE_POINTER(count == 0 || results, "results");
   const item_kernels *k;
-  ABUT_TRY(item_kernels_for(dtype, &k));
-  for (int64_t i = 0; i < count; i++) ABUT_TRY(check(i, &queries[i], dtype));
+  ATTEMPT(item_kernels_for(dtype, &k));
+  for (int64_t i = 0; i < count; i++) ATTEMPT(check(i, &queries[i], dtype));
   for (int64_t i = 0; i < count;) {
     int n = 1;
     while (n < k->lanes && i + n < count && same_shape(&queries[i], &queries[i + n])) n++;
     query_memory m;
-    ABUT_TRY(memory_for(k, &queries[i], &m));
+    ATTEMPT(memory_for(k, &queries[i], &m));
     for (int lane = 0; lane < k->lanes; lane++) { /* spare lanes repeat the first query */
       const abut_plane_query *q = &queries[i + (lane < n ? lane : 0)];
       fill_side(k, (void *)m.q.a, lane, q->na, q->a, q->radii_a, q->weights_a);

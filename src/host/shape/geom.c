@@ -41,16 +41,16 @@ static abut_status check_sizes(const abut_geom_def *def) {
   for (int i = 0; i < 3; i++) {
     const char *name = size_name(def->type, i);
     if (name && !(def->size[i] > 0 && isfinite(def->size[i])))
-      return abut_fail(ABUT_ERROR_MODEL, "%s is %g, must be positive", name, def->size[i]);
+      return fail_with(ABUT_ERROR_MODEL, "%s is %g, must be positive", name, def->size[i]);
   }
   return ABUT_OK;
 }
 
 static abut_status check_rounding(const abut_geom_def *def) {
   if (!(def->rounding >= 0 && isfinite(def->rounding)))
-    return abut_fail(ABUT_ERROR_MODEL, "rounding is %g, must not be negative", def->rounding);
+    return fail_with(ABUT_ERROR_MODEL, "rounding is %g, must not be negative", def->rounding);
   if (def->rounding > 0 && def->type != ABUT_GEOM_BOX && def->type != ABUT_GEOM_MESH)
-    return abut_fail(ABUT_ERROR_MODEL, "rounding is %g: only boxes and meshes have it", def->rounding);
+    return fail_with(ABUT_ERROR_MODEL, "rounding is %g: only boxes and meshes have it", def->rounding);
   return ABUT_OK;
 }
 
@@ -58,80 +58,80 @@ static abut_status check_hull_points(const abut_geom_def *def) {
   int32_t n = def->hull_points;
   if (def->type != ABUT_GEOM_CYLINDER && def->type != ABUT_GEOM_ELLIPSOID) return ABUT_OK;
   if (n != 0 && (n < HULL_POINTS_MIN || n > HULL_POINTS_MAX || n % 2))
-    return abut_fail(ABUT_ERROR_MODEL, "hull_points is %d, must be even, from %d to %d", n, HULL_POINTS_MIN,
+    return fail_with(ABUT_ERROR_MODEL, "hull_points is %d, must be even, from %d to %d", n, HULL_POINTS_MIN,
                      HULL_POINTS_MAX);
   return ABUT_OK;
 }
 
 static abut_status check_surface(const abut_geom_def *def) {
   if (def->tessellation < 0 || def->tessellation > TESSELLATION_MAX)
-    return abut_fail(ABUT_ERROR_MODEL, "tessellation is %d, must lie in 1 to %d, or be 0", def->tessellation,
+    return fail_with(ABUT_ERROR_MODEL, "tessellation is %d, must lie in 1 to %d, or be 0", def->tessellation,
                      TESSELLATION_MAX);
   if (def->type != ABUT_GEOM_MESH || !def->triangles) return ABUT_OK;
   if (!def->vertices || def->nvertex < 1 || def->nvertex > INT32_MAX / 8 || def->ntriangle < 1 ||
       def->ntriangle > INT32_MAX / 8)
-    return abut_fail(ABUT_ERROR_MODEL, "surface of %lld triangles and %lld vertices",
+    return fail_with(ABUT_ERROR_MODEL, "surface of %lld triangles and %lld vertices",
                      (long long)def->ntriangle, (long long)(def->vertices ? def->nvertex : 0));
   for (int64_t i = 0; i < 3 * def->nvertex; i++)
     if (!isfinite(def->vertices[i]))
-      return abut_fail(ABUT_ERROR_MODEL, "surface vertex %lld has coordinate %g", (long long)(i / 3),
+      return fail_with(ABUT_ERROR_MODEL, "surface vertex %lld has coordinate %g", (long long)(i / 3),
                        def->vertices[i]);
   for (int64_t i = 0; i < 3 * def->ntriangle; i++)
     if (def->triangles[i] < 0 || def->triangles[i] >= def->nvertex)
-      return abut_fail(ABUT_ERROR_MODEL, "triangle %lld has vertex %d, there are %lld", (long long)(i / 3),
+      return fail_with(ABUT_ERROR_MODEL, "triangle %lld has vertex %d, there are %lld", (long long)(i / 3),
                        def->triangles[i], (long long)def->nvertex);
   return ABUT_OK;
 }
 
 static abut_status check_points(const abut_geom_def *def) {
   if (def->type != ABUT_GEOM_MESH) return ABUT_OK;
-  if (!def->points || def->npoint < 1) return abut_fail(ABUT_ERROR_MODEL, "mesh has no vertices");
+  if (!def->points || def->npoint < 1) return fail_with(ABUT_ERROR_MODEL, "mesh has no vertices");
   if (def->npoint > INT32_MAX / 8)
-    return abut_fail(ABUT_ERROR_MODEL, "mesh of %lld vertices is too large", (long long)def->npoint);
+    return fail_with(ABUT_ERROR_MODEL, "mesh of %lld vertices is too large", (long long)def->npoint);
   for (int64_t i = 0; i < 3 * def->npoint; i++)
     if (!isfinite(def->points[i]))
-      return abut_fail(ABUT_ERROR_MODEL, "vertex %lld has coordinate %g", (long long)(i / 3), def->points[i]);
+      return fail_with(ABUT_ERROR_MODEL, "vertex %lld has coordinate %g", (long long)(i / 3), def->points[i]);
   return ABUT_OK;
 }
 
-abut_status abut_shape_check(const abut_geom_def *def) {
+abut_status shape_check(const abut_geom_def *def) {
   if (def->type != ABUT_GEOM_PLANE && (def->type < ABUT_GEOM_SPHERE || def->type > ABUT_GEOM_MESH))
-    return abut_fail(ABUT_ERROR_MODEL, "type %d does not exist", def->type);
-  ABUT_TRY(check_sizes(def));
-  ABUT_TRY(check_rounding(def));
-  ABUT_TRY(check_hull_points(def));
-  ABUT_TRY(check_surface(def));
+    return fail_with(ABUT_ERROR_MODEL, "type %d does not exist", def->type);
+  ATTEMPT(check_sizes(def));
+  ATTEMPT(check_rounding(def));
+  ATTEMPT(check_hull_points(def));
+  ATTEMPT(check_surface(def));
   return check_points(def);
 }
 
 /* ---------------------------------------------------------------------------------------- points */
 
-static abut_status allocate_points(abut_shape *shape, int32_t npoint) {
+static abut_status allocate_points(geom_shape *shape, int32_t npoint) {
   shape->points = calloc((size_t)npoint * 3, sizeof *shape->points);
-  if (!shape->points) return abut_fail(ABUT_ERROR_MEMORY, "no memory for %d points", npoint);
+  if (!shape->points) return fail_with(ABUT_ERROR_MEMORY, "no memory for %d points", npoint);
   shape->npoint = npoint;
   return ABUT_OK;
 }
 
-static abut_status allocate_faces(abut_shape *shape, int32_t nface) {
+static abut_status allocate_faces(geom_shape *shape, int32_t nface) {
   shape->faces = calloc((size_t)nface * 3, sizeof *shape->faces);
-  if (!shape->faces) return abut_fail(ABUT_ERROR_MEMORY, "no memory for %d faces", nface);
+  if (!shape->faces) return fail_with(ABUT_ERROR_MEMORY, "no memory for %d faces", nface);
   shape->nface = nface;
   return ABUT_OK;
 }
 
-static void set_face(abut_shape *shape, int32_t face, int32_t a, int32_t b, int32_t c) {
+static void set_face(geom_shape *shape, int32_t face, int32_t a, int32_t b, int32_t c) {
   int32_t *f = shape->faces + 3 * (size_t)face;
   f[0] = a, f[1] = b, f[2] = c;
 }
 
-static void set_point(abut_shape *shape, int32_t point, double x, double y, double z) {
+static void set_point(geom_shape *shape, int32_t point, double x, double y, double z) {
   double *p = shape->points + 3 * (size_t)point;
   p[0] = x, p[1] = y, p[2] = z;
 }
 
-static abut_status build_capsule(const abut_geom_def *def, abut_shape *shape) {
-  ABUT_TRY(allocate_points(shape, 2));
+static abut_status build_capsule(const abut_geom_def *def, geom_shape *shape) {
+  ATTEMPT(allocate_points(shape, 2));
   set_point(shape, 0, 0, 0, -def->size[1]);
   set_point(shape, 1, 0, 0, def->size[1]);
   shape->radius = def->size[0];
@@ -139,12 +139,12 @@ static abut_status build_capsule(const abut_geom_def *def, abut_shape *shape) {
 }
 
 /* Corner i has the positive x, y, z side where bit 0, 1, 2 of i is set. */
-static abut_status build_box(const abut_geom_def *def, abut_shape *shape) {
+static abut_status build_box(const abut_geom_def *def, geom_shape *shape) {
   static const int32_t sides[6][4] = {{0, 4, 6, 2}, {1, 3, 7, 5}, {0, 1, 5, 4},
                                       {2, 6, 7, 3}, {0, 2, 3, 1}, {4, 5, 7, 6}};
   const double *h = def->size;
-  ABUT_TRY(allocate_points(shape, 8));
-  ABUT_TRY(allocate_faces(shape, 12));
+  ATTEMPT(allocate_points(shape, 8));
+  ATTEMPT(allocate_faces(shape, 12));
   for (int i = 0; i < 8; i++)
     set_point(shape, i, i & 1 ? h[0] : -h[0], i & 2 ? h[1] : -h[1], i & 4 ? h[2] : -h[2]);
   for (int i = 0; i < 6; i++) {
@@ -156,10 +156,10 @@ static abut_status build_box(const abut_geom_def *def, abut_shape *shape) {
 }
 
 /* A prism within the cylinder: n points on each rim, from angle 0. */
-static abut_status build_cylinder(const abut_geom_def *def, abut_shape *shape) {
+static abut_status build_cylinder(const abut_geom_def *def, geom_shape *shape) {
   int32_t n = (def->hull_points ? def->hull_points : CYLINDER_POINTS) / 2;
-  ABUT_TRY(allocate_points(shape, 2 * n));
-  ABUT_TRY(allocate_faces(shape, 4 * n - 4));
+  ATTEMPT(allocate_points(shape, 2 * n));
+  ATTEMPT(allocate_faces(shape, 4 * n - 4));
   for (int32_t i = 0; i < n; i++) {
     double x = def->size[0] * cos(2 * pi * i / n), y = def->size[0] * sin(2 * pi * i / n);
     set_point(shape, i, x, y, -def->size[1]);
@@ -204,14 +204,14 @@ static void geodesic_directions(double *directions, int32_t f) {
     for (int b = a + 1; b < 12; b++)
       for (int c = b + 1; c < 12; c++) {
         /* a face: three corners at mutual distance 2 (dot product g) */
-        double ab = abuti_dot3(corner[a], corner[b]), bc = abuti_dot3(corner[b], corner[c]);
-        if (ab < 1 || bc < 1 || abuti_dot3(corner[a], corner[c]) < 1) continue;
+        double ab = dot3(corner[a], corner[b]), bc = dot3(corner[b], corner[c]);
+        if (ab < 1 || bc < 1 || dot3(corner[a], corner[c]) < 1) continue;
         for (int32_t i = 0; i <= f; i++)
           for (int32_t j = 0; i + j <= f; j++) {
             double p[3];
             for (int k = 0; k < 3; k++)
               p[k] = i * corner[a][k] + j * corner[b][k] + (f - i - j) * corner[c][k];
-            abuti_normalise(p, 3);
+            normalise(p, 3);
             append_direction(directions, &count, p);
           }
       }
@@ -236,25 +236,24 @@ static void opposite_directions(double *directions, int32_t n) {
 
 /* Points on the ellipsoid: directions spread evenly over the sphere, stretched, which keeps their hull's
  * faces. */
-static abut_status build_ellipsoid(const abut_geom_def *def, abut_shape *shape) {
+static abut_status build_ellipsoid(const abut_geom_def *def, geom_shape *shape) {
   int32_t n = def->hull_points ? def->hull_points : ELLIPSOID_POINTS, f = geodesic_frequency(n);
   double *directions = malloc((size_t)n * 3 * sizeof *directions);
-  if (!directions) return abut_fail(ABUT_ERROR_MEMORY, "no memory for %d points", n);
+  if (!directions) return fail_with(ABUT_ERROR_MEMORY, "no memory for %d points", n);
   if (f)
     geodesic_directions(directions, f);
   else
     opposite_directions(directions, n);
   abut_status status =
-      abut_hull_build(directions, n, &shape->points, &shape->npoint, &shape->faces, &shape->nface);
+      hull_build(directions, n, &shape->points, &shape->npoint, &shape->faces, &shape->nface);
   free(directions);
   if (status != ABUT_OK) return status;
   for (int32_t i = 0; i < 3 * shape->npoint; i++) shape->points[i] *= def->size[i % 3];
   return ABUT_OK;
 }
 
-static abut_status build_mesh(const abut_geom_def *def, abut_shape *shape) {
-  ABUT_TRY(abut_hull_build(def->points, def->npoint, &shape->points, &shape->npoint, &shape->faces,
-                           &shape->nface));
+static abut_status build_mesh(const abut_geom_def *def, geom_shape *shape) {
+  ATTEMPT(hull_build(def->points, def->npoint, &shape->points, &shape->npoint, &shape->faces, &shape->nface));
   for (int k = 0; k < 3; k++) {
     double low = INFINITY, high = -INFINITY;
     for (int32_t i = 0; i < shape->npoint; i++) {
@@ -276,27 +275,26 @@ static double support(const abut_geom_def *def, const double n[3]) {
   return hypot(hypot(s[0] * n[0], s[1] * n[1]), s[2] * n[2]);
 }
 
-static double hull_support(const abut_shape *shape, const double n[3]) {
+static double hull_support(const geom_shape *shape, const double n[3]) {
   double reach = -INFINITY;
-  for (int32_t i = 0; i < shape->npoint; i++)
-    reach = fmax(reach, abuti_dot3(shape->points + 3 * (size_t)i, n));
+  for (int32_t i = 0; i < shape->npoint; i++) reach = fmax(reach, dot3(shape->points + 3 * (size_t)i, n));
   return reach;
 }
 
-static void face_normal(const abut_shape *shape, int32_t face, double normal[3]) {
+static void face_normal(const geom_shape *shape, int32_t face, double normal[3]) {
   const int32_t *f = shape->faces + 3 * (size_t)face;
   const double *a = shape->points + 3 * (size_t)f[0], *b = shape->points + 3 * (size_t)f[1],
                *c = shape->points + 3 * (size_t)f[2];
   double ab[3], ac[3];
   for (int k = 0; k < 3; k++) ab[k] = b[k] - a[k], ac[k] = c[k] - a[k];
-  abuti_cross3(normal, ab, ac);
-  abuti_normalise(normal, 3);
+  cross3(normal, ab, ac);
+  normalise(normal, 3);
 }
 
 /* The largest distance of a convex shape from a convex hull within it is the largest difference of their
  * supports. It is taken at a face's normal unless the shape is very flat: other directions are sampled for
  * that. */
-static double hull_error(const abut_geom_def *def, const abut_shape *shape) {
+static double hull_error(const abut_geom_def *def, const geom_shape *shape) {
   double error = 0, n[3];
   for (int32_t i = 0; i < shape->nface + ERROR_DIRECTIONS; i++) {
     if (i < shape->nface)
@@ -308,7 +306,7 @@ static double hull_error(const abut_geom_def *def, const abut_shape *shape) {
   return error;
 }
 
-abut_status abut_shape_build(const abut_geom_def *def, abut_shape *shape) {
+abut_status shape_build(const abut_geom_def *def, geom_shape *shape) {
   memset(shape, 0, sizeof *shape);
   memcpy(shape->size, def->size, sizeof shape->size);
   abut_status status = ABUT_OK;
@@ -336,13 +334,13 @@ abut_status abut_shape_build(const abut_geom_def *def, abut_shape *shape) {
     break;
   }
   if (status != ABUT_OK)
-    abut_shape_free(shape);
+    shape_free(shape);
   else if (def->type == ABUT_GEOM_ELLIPSOID || def->type == ABUT_GEOM_CYLINDER)
     shape->hull_error = hull_error(def, shape);
   return status;
 }
 
-void abut_shape_free(abut_shape *shape) {
+void shape_free(geom_shape *shape) {
   free(shape->points);
   free(shape->faces);
   memset(shape, 0, sizeof *shape);
@@ -352,7 +350,7 @@ void abut_shape_free(abut_shape *shape) {
 
 /* moment of a centred shape: volume and mean squares of its coordinates. */
 static void set_moment(double moment[10], double volume, double xx, double yy, double zz) {
-  memset(moment, 0, ABUT_MOMENT * sizeof *moment);
+  memset(moment, 0, MOMENT_SIZE * sizeof *moment);
   moment[0] = volume;
   moment[4] = volume * xx;
   moment[5] = volume * yy;
@@ -367,7 +365,7 @@ static void capsule_moment(double moment[10], double r, double h) {
   set_moment(moment, tube + balls, across, across, along);
 }
 
-abut_status abut_shape_moment(const abut_geom_def *def, const abut_shape *shape, double moment[10]) {
+abut_status shape_moment(const abut_geom_def *def, const geom_shape *shape, double moment[10]) {
   const double *s = def->size;
   switch (def->type) {
   case ABUT_GEOM_SPHERE:
@@ -386,9 +384,9 @@ abut_status abut_shape_moment(const abut_geom_def *def, const abut_shape *shape,
     set_moment(moment, 8 * s[0] * s[1] * s[2], s[0] * s[0] / 3, s[1] * s[1] / 3, s[2] * s[2] / 3);
     return ABUT_OK;
   case ABUT_GEOM_MESH:
-    return abut_mesh_moment(shape->points, shape->npoint, shape->faces, shape->nface, moment);
+    return mesh_moment(shape->points, shape->npoint, shape->faces, shape->nface, moment);
   default:
-    memset(moment, 0, ABUT_MOMENT * sizeof *moment);
+    memset(moment, 0, MOMENT_SIZE * sizeof *moment);
     return ABUT_OK;
   }
 }

@@ -12,7 +12,7 @@
 /* ---------------------------------------------------------------------------------------- hull */
 
 static abut_status coplanar(int64_t n) {
-  return abut_fail(ABUT_ERROR_MODEL, "hull has %lld coplanar vertices", (long long)n);
+  return fail_with(ABUT_ERROR_MODEL, "hull has %lld coplanar vertices", (long long)n);
 }
 
 #ifdef ABUT_HAVE_QHULL
@@ -45,7 +45,7 @@ static void polygon_normal(qhT *qh, setT *polygon, double normal[3]) {
     double cross[3], from[3], to[3];
     const double *origin = SETfirstt_(polygon, vertexT)->point;
     for (int k = 0; k < 3; k++) from[k] = a[k] - origin[k], to[k] = b[k] - origin[k];
-    abuti_cross3(cross, from, to);
+    cross3(cross, from, to);
     for (int k = 0; k < 3; k++) normal[k] += cross[k];
   }
 }
@@ -56,7 +56,7 @@ static int push_facet(qhT *qh, facetT *facet, hull_output *out) {
   int n = qh_setsize(qh, polygon), good = 1;
   double normal[3];
   polygon_normal(qh, polygon, normal);
-  int outward = abuti_dot3(normal, facet->normal) > 0;
+  int outward = dot3(normal, facet->normal) > 0;
   int32_t first = qh_pointid(qh, SETfirstt_(polygon, vertexT)->point);
   for (int i = 1; i + 1 < n && good; i++) {
     int32_t b = qh_pointid(qh, SETelemt_(polygon, i, vertexT)->point);
@@ -85,10 +85,10 @@ static int read_facets(qhT *qh, hull_output *out) {
 
 static abut_status qhull_failure(int code, int64_t n, const char *messages) {
   if (code < 0 || code == qh_ERRmem)
-    return abut_fail(ABUT_ERROR_MEMORY, "hull of %lld points: no memory", (long long)n);
+    return fail_with(ABUT_ERROR_MEMORY, "hull of %lld points: no memory", (long long)n);
   if (code == qh_ERRsingular) return coplanar(n);
   int line = (int)strcspn(messages, "\n");
-  return abut_fail(ABUT_ERROR_MODEL, "hull of %lld vertices failed: %.*s", (long long)n, line, messages);
+  return fail_with(ABUT_ERROR_MODEL, "hull of %lld vertices failed: %.*s", (long long)n, line, messages);
 }
 
 /* Triangles of the hull, as indices into points. */
@@ -97,7 +97,7 @@ static abut_status qhull_faces(double *points, int32_t n, hull_output *out) {
   size_t length = 0;
   /* qhull prints what it has to say: catch it */
   FILE *messages = open_memstream(&text, &length);
-  if (!messages) return abut_fail(ABUT_ERROR_MEMORY, "hull of %d points: no memory", n);
+  if (!messages) return fail_with(ABUT_ERROR_MEMORY, "hull of %d points: no memory", n);
   qhT qhull, *qh = &qhull;
   qh_zero(qh, messages);
   int code = qh_new_qhull(qh, 3, n, points, False, command, NULL, messages);
@@ -127,10 +127,10 @@ static void keep_used(double *points, int32_t n, const hull_output *out, int32_t
 
 /* points: a copy of the input, which becomes the output. */
 static abut_status hull_in_place(double *points, int32_t n, int32_t *npoint, hull_output *out) {
-  ABUT_TRY(qhull_faces(points, n, out));
-  if (out->nface > INT32_MAX) return abut_fail(ABUT_ERROR_MODEL, "hull has more than %d faces", INT32_MAX);
+  ATTEMPT(qhull_faces(points, n, out));
+  if (out->nface > INT32_MAX) return fail_with(ABUT_ERROR_MODEL, "hull has more than %d faces", INT32_MAX);
   int32_t *order = malloc((size_t)n * sizeof *order);
-  if (!order) return abut_fail(ABUT_ERROR_MEMORY, "hull of %d points: no memory", n);
+  if (!order) return fail_with(ABUT_ERROR_MEMORY, "hull of %d points: no memory", n);
   keep_used(points, n, out, order, npoint);
   free(order);
   return ABUT_OK;
@@ -140,7 +140,7 @@ static abut_status hull_of(const double *points, int32_t n, double **hull_points
                            int32_t **faces, int32_t *nface) {
   hull_output out = {0};
   double *copy = malloc((size_t)n * 3 * sizeof *copy);
-  if (!copy) return abut_fail(ABUT_ERROR_MEMORY, "hull of %d points: no memory", n);
+  if (!copy) return fail_with(ABUT_ERROR_MEMORY, "hull of %d points: no memory", n);
   memcpy(copy, points, (size_t)n * 3 * sizeof *copy);
   abut_status status = hull_in_place(copy, n, npoint, &out);
   if (status != ABUT_OK) {
@@ -157,22 +157,22 @@ static abut_status hull_of(const double *points, int32_t n, double **hull_points
 static abut_status hull_of(const double *points, int32_t n, double **hull_points, int32_t *npoint,
                            int32_t **faces, int32_t *nface) {
   (void)points, (void)hull_points, (void)npoint, (void)faces, (void)nface;
-  return abut_fail(ABUT_ERROR_UNSUPPORTED, "built without qhull: the hull of %d points needs it", n);
+  return fail_with(ABUT_ERROR_UNSUPPORTED, "built without qhull: the hull of %d points needs it", n);
 }
 #endif
 
-abut_status abut_hull_build(const double *points, int64_t n, double **hull_points, int32_t *npoint,
-                            int32_t **faces, int32_t *nface) {
+abut_status hull_build(const double *points, int64_t n, double **hull_points, int32_t *npoint,
+                       int32_t **faces, int32_t *nface) {
   if (!points || !hull_points || !npoint || !faces || !nface)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "hull: a pointer is null");
+    return fail_with(ABUT_ERROR_ARGUMENT, "hull: a pointer is null");
   *hull_points = NULL, *faces = NULL, *npoint = 0, *nface = 0;
   if (n < 4) return coplanar(n);
   if (n > INT32_MAX / 8)
-    return abut_fail(ABUT_ERROR_MODEL, "hull of %lld vertices is too large", (long long)n);
+    return fail_with(ABUT_ERROR_MODEL, "hull of %lld vertices is too large", (long long)n);
   int differ = 0;
   for (int64_t i = 0; i < 3 * n; i++) {
     if (!isfinite(points[i]))
-      return abut_fail(ABUT_ERROR_MODEL, "vertex %lld has coordinate %g", (long long)(i / 3), points[i]);
+      return fail_with(ABUT_ERROR_MODEL, "vertex %lld has coordinate %g", (long long)(i / 3), points[i]);
     differ |= points[i] != points[i % 3];
   }
   /* qhull takes equal points for a fault of its own */
@@ -189,10 +189,10 @@ static int compare_edges(const void *a, const void *b) {
 }
 
 /* A surface bounds a volume if every directed edge occurs once and its reverse too. */
-abut_status abut_mesh_check_closed(const int32_t *faces, int64_t nface) {
+abut_status mesh_check_closed(const int32_t *faces, int64_t nface) {
   size_t count = 3 * (size_t)nface;
   int32_t *edges = malloc((count + 1) * 2 * sizeof *edges);
-  if (!edges) return abut_fail(ABUT_ERROR_MEMORY, "mesh of %lld faces: no memory", (long long)nface);
+  if (!edges) return fail_with(ABUT_ERROR_MEMORY, "mesh of %lld faces: no memory", (long long)nface);
   for (size_t i = 0; i < count; i++) {
     edges[2 * i] = faces[i];
     edges[2 * i + 1] = faces[i / 3 * 3 + (i + 1) % 3];
@@ -202,10 +202,10 @@ abut_status abut_mesh_check_closed(const int32_t *faces, int64_t nface) {
   for (size_t i = 0; i < count && status == ABUT_OK; i++) {
     const int32_t *edge = edges + 2 * i, reverse[2] = {edge[1], edge[0]};
     if (i > 0 && compare_edges(edge, edge - 2) == 0)
-      status = abut_fail(ABUT_ERROR_MODEL, "mesh has no volume: edge %d-%d bounds several faces on one side",
+      status = fail_with(ABUT_ERROR_MODEL, "mesh has no volume: edge %d-%d bounds several faces on one side",
                          edge[0], edge[1]);
     else if (!bsearch(reverse, edges, count, 2 * sizeof *edges, compare_edges))
-      status = abut_fail(ABUT_ERROR_MODEL, "mesh has no volume: it is open at edge %d-%d", edge[0], edge[1]);
+      status = fail_with(ABUT_ERROR_MODEL, "mesh has no volume: it is open at edge %d-%d", edge[0], edge[1]);
   }
   free(edges);
   return status;
@@ -218,8 +218,8 @@ static void add_tetrahedron(double moment[10], const double origin[3], const dou
   for (int i = 0; i < 3; i++)
     for (int k = 0; k < 3; k++) e[i][k] = p[i][k] - origin[k];
   for (int k = 0; k < 3; k++) sum[k] = e[0][k] + e[1][k] + e[2][k];
-  abuti_cross3(cross, e[1], e[2]);
-  double volume = abuti_dot3(e[0], cross) / 6;
+  cross3(cross, e[1], e[2]);
+  double volume = dot3(e[0], cross) / 6;
   moment[0] += volume;
   for (int k = 0; k < 3; k++) moment[1 + k] += volume * sum[k] / 4;
   /* integral of x_j x_k over a tetrahedron with one corner at 0: V/20 (sum_i e_ij e_ik + s_j s_k) */
@@ -230,15 +230,15 @@ static void add_tetrahedron(double moment[10], const double origin[3], const dou
   }
 }
 
-abut_status abut_mesh_moment(const double *points, int64_t npoint, const int32_t *faces, int64_t nface,
-                             double moment[10]) {
-  if (nface < 1) return abut_fail(ABUT_ERROR_MODEL, "mesh has no volume: it has no faces");
-  if (!points || !faces || !moment) return abut_fail(ABUT_ERROR_ARGUMENT, "mesh moment: a pointer is null");
+abut_status mesh_moment(const double *points, int64_t npoint, const int32_t *faces, int64_t nface,
+                        double moment[10]) {
+  if (nface < 1) return fail_with(ABUT_ERROR_MODEL, "mesh has no volume: it has no faces");
+  if (!points || !faces || !moment) return fail_with(ABUT_ERROR_ARGUMENT, "mesh moment: a pointer is null");
   for (int64_t i = 0; i < 3 * nface; i++)
     if (faces[i] < 0 || faces[i] >= npoint)
-      return abut_fail(ABUT_ERROR_ARGUMENT, "mesh face %lld has vertex %d of %lld", (long long)(i / 3),
+      return fail_with(ABUT_ERROR_ARGUMENT, "mesh face %lld has vertex %d of %lld", (long long)(i / 3),
                        faces[i], (long long)npoint);
-  ABUT_TRY(abut_mesh_check_closed(faces, nface));
+  ATTEMPT(mesh_check_closed(faces, nface));
   /* about the first vertex, which is near: a mesh far from its frame's origin keeps its digits */
   double local[10] = {0};
   static const double upright[4] = {1, 0, 0, 0};
@@ -249,8 +249,8 @@ abut_status abut_mesh_moment(const double *points, int64_t npoint, const int32_t
     add_tetrahedron(local, origin, corner);
   }
   if (!(local[0] > 0) || !isfinite(local[0]))
-    return abut_fail(ABUT_ERROR_MODEL, "mesh has volume %g: its faces must point outward", local[0]);
-  memset(moment, 0, ABUT_MOMENT * sizeof *moment);
-  abut_moment_add(moment, 1, local, origin, upright);
+    return fail_with(ABUT_ERROR_MODEL, "mesh has volume %g: its faces must point outward", local[0]);
+  memset(moment, 0, MOMENT_SIZE * sizeof *moment);
+  moment_add(moment, 1, local, origin, upright);
   return ABUT_OK;
 }

@@ -8,38 +8,38 @@ enum { MOST = INT32_MAX / 16 };
 /* lengths beyond these would over- or underflow in volumes and moments */
 static const double largest = 1e25, smallest = 1e-25;
 
-void abut_fit_mesh_free(abut_fit_mesh *mesh) { abut_mesh_free(&mesh->mesh); }
+void clean_mesh_free(clean_mesh *mesh) { triangle_mesh_free(&mesh->mesh); }
 
 static abut_status no_memory(const abut_triangles *t) {
-  return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for a mesh of %lld triangles", (long long)t->ntriangle);
+  return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for a mesh of %lld triangles", (long long)t->ntriangle);
 }
 
 /* ---------------------------------------------------------------------------------------- input */
 
 static abut_status check_input(const abut_triangles *t) {
   if (t->ntriangle < 1 || t->nvertex < 1)
-    return abut_fail(ABUT_ERROR_MODEL, "fit: the mesh is empty: %lld triangles, %lld vertices",
+    return fail_with(ABUT_ERROR_MODEL, "fit: the mesh is empty: %lld triangles, %lld vertices",
                      (long long)t->ntriangle, (long long)t->nvertex);
   if (t->ntriangle > MOST || t->nvertex > MOST)
-    return abut_fail(ABUT_ERROR_MODEL, "fit: a mesh of %lld triangles and %lld vertices is too large",
+    return fail_with(ABUT_ERROR_MODEL, "fit: a mesh of %lld triangles and %lld vertices is too large",
                      (long long)t->ntriangle, (long long)t->nvertex);
   if (!t->vertices || !t->triangles)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "fit: the mesh's %s are NULL",
+    return fail_with(ABUT_ERROR_ARGUMENT, "fit: the mesh's %s are NULL",
                      t->vertices ? "triangles" : "vertices");
   for (int64_t i = 0; i < 3 * t->nvertex; i++)
     if (!(fabs(t->vertices[i]) <= largest))
-      return abut_fail(ABUT_ERROR_MODEL, "fit: vertex %lld has coordinate %g", (long long)(i / 3),
+      return fail_with(ABUT_ERROR_MODEL, "fit: vertex %lld has coordinate %g", (long long)(i / 3),
                        t->vertices[i]);
   for (int64_t i = 0; i < 3 * t->ntriangle; i++)
     if (t->triangles[i] < 0 || t->triangles[i] >= t->nvertex)
-      return abut_fail(ABUT_ERROR_MODEL, "fit: triangle %lld has vertex %d, there are %lld",
+      return fail_with(ABUT_ERROR_MODEL, "fit: triangle %lld has vertex %d, there are %lld",
                        (long long)(i / 3), t->triangles[i], (long long)t->nvertex);
   return ABUT_OK;
 }
 
 /* Box around the vertices that triangles use; its diagonal becomes the unit of length. */
-static abut_status scale_mesh(abut_fit_mesh *out) {
-  abut_mesh *m = &out->mesh;
+static abut_status scale_mesh(clean_mesh *out) {
+  triangle_mesh *m = &out->mesh;
   for (int k = 0; k < 3; k++) out->low[k] = INFINITY, out->high[k] = -INFINITY;
   for (int64_t i = 0; i < 3 * m->nface; i++)
     for (int k = 0; k < 3; k++) {
@@ -49,7 +49,7 @@ static abut_status scale_mesh(abut_fit_mesh *out) {
   double square = 0, extent = 0;
   for (int k = 0; k < 3; k++) extent = fmax(extent, out->high[k] - out->low[k]);
   if (!(extent > smallest))
-    return abut_fail(ABUT_ERROR_MODEL, "fit: the mesh's largest extent is %g, must be above %g", extent,
+    return fail_with(ABUT_ERROR_MODEL, "fit: the mesh's largest extent is %g, must be above %g", extent,
                      smallest);
   for (int k = 0; k < 3; k++) {
     double side = (out->high[k] - out->low[k]) / extent;
@@ -69,16 +69,16 @@ static abut_status scale_mesh(abut_fit_mesh *out) {
 /* ---------------------------------------------------------------------------------------- cleaning */
 
 /* Whether a triangle's sides have no area to speak of: height below 1e-12 of the longest side. */
-static int is_flat(const abut_mesh *m, const int32_t f[3]) {
+static int is_flat(const triangle_mesh *m, const int32_t f[3]) {
   double side[3][3], normal[3], longest = 0;
   if (f[0] == f[1] || f[1] == f[2] || f[2] == f[0]) return 1;
   for (int i = 0; i < 3; i++) {
     const double *a = m->points + 3 * (int64_t)f[i], *b = m->points + 3 * (int64_t)f[(i + 1) % 3];
     for (int k = 0; k < 3; k++) side[i][k] = b[k] - a[k];
-    longest = fmax(longest, abuti_dot3(side[i], side[i]));
+    longest = fmax(longest, dot3(side[i], side[i]));
   }
-  abuti_cross3(normal, side[0], side[1]);
-  return !(sqrt(abuti_dot3(normal, normal)) > 1e-12 * longest);
+  cross3(normal, side[0], side[1]);
+  return !(sqrt(dot3(normal, normal)) > 1e-12 * longest);
 }
 
 /* A triangle with its corners in ascending order, to find repeated ones. */
@@ -104,13 +104,13 @@ static void sort3(int32_t v[3]) {
 }
 
 /* Drops flat triangles, then all but the first of those with the same corners. */
-static abut_status drop_faces(abut_mesh *m, abut_fit_report *report) {
+static abut_status drop_faces(triangle_mesh *m, abut_fit_report *report) {
   corners *list = malloc((size_t)m->nface * sizeof *list);
   char *repeated = calloc((size_t)m->nface, 1);
   int64_t count = 0;
   if (!list || !repeated) {
     free(list), free(repeated);
-    return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %lld triangles", (long long)m->nface);
+    return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %lld triangles", (long long)m->nface);
   }
   for (int64_t i = 0; i < m->nface; i++)
     if (is_flat(m, m->faces + 3 * i))
@@ -149,10 +149,10 @@ static int compare_sides(const void *a, const void *b) {
   return p->turned - q->turned;
 }
 
-static abut_status count_edges(const abut_mesh *m, abut_fit_report *report) {
+static abut_status count_edges(const triangle_mesh *m, abut_fit_report *report) {
   int64_t count = 3 * m->nface;
   side *sides = malloc((size_t)count * sizeof *sides);
-  if (!sides) return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %lld edges", (long long)count);
+  if (!sides) return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %lld edges", (long long)count);
   for (int64_t i = 0; i < count; i++) {
     int32_t a = m->faces[i], b = m->faces[i % 3 == 2 ? i - 2 : i + 1];
     sides[i] = a < b ? (side){a, b, 0} : (side){b, a, 1};
@@ -171,8 +171,8 @@ static abut_status count_edges(const abut_mesh *m, abut_fit_report *report) {
   return ABUT_OK;
 }
 
-static abut_status clean(const abut_triangles *t, abut_fit_mesh *out, abut_fit_report *report) {
-  abut_mesh *m = &out->mesh;
+static abut_status clean(const abut_triangles *t, clean_mesh *out, abut_fit_report *report) {
+  triangle_mesh *m = &out->mesh;
   size_t points = 3 * (size_t)t->nvertex * sizeof *m->points;
   size_t faces = 3 * (size_t)t->ntriangle * sizeof *m->faces;
   m->points = malloc(points), m->faces = malloc(faces);
@@ -180,21 +180,21 @@ static abut_status clean(const abut_triangles *t, abut_fit_mesh *out, abut_fit_r
   memcpy(m->points, t->vertices, points);
   memcpy(m->faces, t->triangles, faces);
   m->npoint = t->nvertex, m->nface = t->ntriangle;
-  ABUT_TRY(scale_mesh(out));
-  ABUT_TRY(abut_mesh_join(m));
-  ABUT_TRY(drop_faces(m, report));
+  ATTEMPT(scale_mesh(out));
+  ATTEMPT(triangle_mesh_join(m));
+  ATTEMPT(drop_faces(m, report));
   if (m->nface == 0)
-    return abut_fail(ABUT_ERROR_MODEL, "fit: none of the mesh's %lld triangles has an area",
+    return fail_with(ABUT_ERROR_MODEL, "fit: none of the mesh's %lld triangles has an area",
                      (long long)t->ntriangle);
   return count_edges(m, report);
 }
 
-abut_status abut_fit_mesh_make(const abut_triangles *triangles, abut_fit_mesh *out, abut_fit_report *report) {
+abut_status clean_mesh_make(const abut_triangles *triangles, clean_mesh *out, abut_fit_report *report) {
   memset(out, 0, sizeof *out);
-  ABUT_TRY(check_input(triangles));
+  ATTEMPT(check_input(triangles));
   abut_status status = clean(triangles, out, report);
   report->diagonal = out->diagonal;
-  if (status != ABUT_OK) abut_fit_mesh_free(out);
+  if (status != ABUT_OK) clean_mesh_free(out);
   return status;
 }
 
@@ -207,11 +207,11 @@ static uint64_t scramble(uint64_t x) {
   return x ^ x >> 31;
 }
 
-abut_draw abut_draw_start(uint64_t seed, uint64_t stream) {
-  return (abut_draw){.key = scramble(seed + 0x9e3779b97f4a7c15 * (stream + 1))};
+point_draw point_draw_start(uint64_t seed, uint64_t stream) {
+  return (point_draw){.key = scramble(seed + 0x9e3779b97f4a7c15 * (stream + 1))};
 }
 
-double abut_draw_next(abut_draw *draw) {
+double point_draw_next(point_draw *draw) {
   uint64_t bits = scramble(draw->key + 0x9e3779b97f4a7c15 * ++draw->count);
   return (double)(bits >> 11) * 0x1p-53;
 }
@@ -222,20 +222,20 @@ static double area_of(const double *points, const int32_t *f) {
     u[k] = points[3 * (int64_t)f[1] + k] - points[3 * (int64_t)f[0] + k];
     v[k] = points[3 * (int64_t)f[2] + k] - points[3 * (int64_t)f[0] + k];
   }
-  abuti_cross3(normal, u, v);
-  return sqrt(abuti_dot3(normal, normal)) / 2;
+  cross3(normal, u, v);
+  return sqrt(dot3(normal, normal)) / 2;
 }
 
-abut_status abut_fit_sample(const double *points, const int32_t *faces, int64_t nface, abut_draw draw,
-                            int64_t count, double *samples) {
+abut_status fit_sample(const double *points, const int32_t *faces, int64_t nface, point_draw draw,
+                       int64_t count, double *samples) {
   double *sum = malloc((size_t)nface * sizeof *sum), total = 0;
-  if (!sum) return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for %lld triangles", (long long)nface);
+  if (!sum) return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for %lld triangles", (long long)nface);
   for (int64_t i = 0; i < nface; i++) sum[i] = total += area_of(points, faces + 3 * i);
   int64_t face = 0;
   for (int64_t i = 0; i < count; i++) {
     /* one point in each of count parts of the area: even, and found by walking on */
-    double at = ((double)i + abut_draw_next(&draw)) / (double)count * total;
-    double u = abut_draw_next(&draw), v = abut_draw_next(&draw);
+    double at = ((double)i + point_draw_next(&draw)) / (double)count * total;
+    double u = point_draw_next(&draw), v = point_draw_next(&draw);
     while (face < nface - 1 && sum[face] <= at) face++;
     if (u + v > 1) u = 1 - u, v = 1 - v;
     const int32_t *f = faces + 3 * face;

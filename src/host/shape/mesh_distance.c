@@ -7,7 +7,7 @@
 #include "host/base/status.h"
 #include <stdlib.h>
 
-struct abut_fit_node {
+struct mesh_node {
   double low[3], high[3];
   double centre[3], radius; /* of its area; reaches all its corners */
   double dipole[3];         /* sum of area times normal */
@@ -19,7 +19,7 @@ enum { LEAF = 6, DEPTH = 64 };
 static const double far_away = 2.3;
 static const double pi = 3.14159265358979323846;
 
-void abut_fit_tree_free(abut_fit_tree *tree) {
+void mesh_tree_free(mesh_tree *tree) {
   free(tree->faces);
   free(tree->nodes);
   memset(tree, 0, sizeof *tree);
@@ -39,15 +39,15 @@ static int compare_keyed(const void *a, const void *b) {
   return p->number < q->number ? -1 : 1;
 }
 
-static const double *corner(const abut_fit_tree *tree, const int32_t *face, int i) {
+static const double *corner(const mesh_tree *tree, const int32_t *face, int i) {
   return tree->points + 3 * (int64_t)face[i];
 }
 
 /* Box, dipole and its center of the faces first .. first + count. */
-static void measure(const abut_fit_tree *tree, const keyed *faces, abut_fit_node *node, int32_t first,
+static void measure(const mesh_tree *tree, const keyed *faces, mesh_node *node, int32_t first,
                     int32_t count) {
   double area = 0, sum[3] = {0, 0, 0}, square = 0;
-  *node = (abut_fit_node){.first = first, .count = count};
+  *node = (mesh_node){.first = first, .count = count};
   for (int k = 0; k < 3; k++) node->low[k] = INFINITY, node->high[k] = -INFINITY;
   for (int32_t i = first; i < first + count; i++) {
     double u[3], v[3], normal[3];
@@ -58,8 +58,8 @@ static void measure(const abut_fit_tree *tree, const keyed *faces, abut_fit_node
       node->high[k] = fmax(node->high[k], fmax(a[k], fmax(b[k], c[k])));
       u[k] = b[k] - a[k], v[k] = c[k] - a[k];
     }
-    abuti_cross3(normal, u, v);
-    double twice = sqrt(abuti_dot3(normal, normal));
+    cross3(normal, u, v);
+    double twice = sqrt(dot3(normal, normal));
     area += twice;
     for (int k = 0; k < 3; k++) {
       node->dipole[k] += normal[k] / 2;
@@ -75,8 +75,8 @@ static void measure(const abut_fit_tree *tree, const keyed *faces, abut_fit_node
 }
 
 /* Splits at the median of the box's longest side until few faces are left. */
-static void split(abut_fit_tree *tree, keyed *faces, int32_t index, int32_t first, int32_t count) {
-  abut_fit_node *node = tree->nodes + index;
+static void split(mesh_tree *tree, keyed *faces, int32_t index, int32_t first, int32_t count) {
+  mesh_node *node = tree->nodes + index;
   measure(tree, faces, node, first, count);
   if (count <= LEAF) return;
   int axis = 0;
@@ -93,16 +93,15 @@ static void split(abut_fit_tree *tree, keyed *faces, int32_t index, int32_t firs
   split(tree, faces, children + 1, first + half, count - half);
 }
 
-abut_status abut_fit_tree_build(const double *points, const int32_t *faces, int64_t nface,
-                                abut_fit_tree *tree) {
+abut_status mesh_tree_build(const double *points, const int32_t *faces, int64_t nface, mesh_tree *tree) {
   keyed *order = malloc((size_t)nface * sizeof *order);
-  *tree = (abut_fit_tree){.points = points, .count = 1};
+  *tree = (mesh_tree){.points = points, .count = 1};
   tree->faces = malloc((size_t)nface * sizeof *tree->faces);
   tree->nodes = malloc(2 * (size_t)nface * sizeof *tree->nodes);
   if (!order || !tree->faces || !tree->nodes) {
     free(order);
-    abut_fit_tree_free(tree);
-    return abut_fail(ABUT_ERROR_MEMORY, "fit: no memory for a tree of %lld triangles", (long long)nface);
+    mesh_tree_free(tree);
+    return fail_with(ABUT_ERROR_MEMORY, "fit: no memory for a tree of %lld triangles", (long long)nface);
   }
   for (int64_t i = 0; i < nface; i++) {
     memcpy(order[i].face, faces + 3 * i, sizeof order[i].face);
@@ -121,22 +120,22 @@ abut_status abut_fit_tree_build(const double *points, const int32_t *faces, int6
 static double triangle_distance2(const double q[3], const double a[3], const double b[3], const double c[3]) {
   double ab[3], ac[3], aq[3], normal[3], best = INFINITY;
   for (int k = 0; k < 3; k++) ab[k] = b[k] - a[k], ac[k] = c[k] - a[k], aq[k] = q[k] - a[k];
-  abuti_cross3(normal, ab, ac);
-  double nn = abuti_dot3(normal, normal), side[3];
+  cross3(normal, ab, ac);
+  double nn = dot3(normal, normal), side[3];
   /* barycentric coordinates of the projection, times nn */
-  abuti_cross3(side, aq, ac);
-  double v = abuti_dot3(side, normal);
-  abuti_cross3(side, ab, aq);
-  double w = abuti_dot3(side, normal);
+  cross3(side, aq, ac);
+  double v = dot3(side, normal);
+  cross3(side, ab, aq);
+  double w = dot3(side, normal);
   if (nn > 0 && v >= 0 && w >= 0 && v + w <= nn) {
-    double height = abuti_dot3(aq, normal);
+    double height = dot3(aq, normal);
     return height * height / nn;
   }
   const double *ends[4] = {a, b, c, a};
   for (int i = 0; i < 3; i++) {
     double along[3], from[3], square = 0;
     for (int k = 0; k < 3; k++) along[k] = ends[i + 1][k] - ends[i][k], from[k] = q[k] - ends[i][k];
-    double t = abuti_dot3(from, along) / abuti_dot3(along, along);
+    double t = dot3(from, along) / dot3(along, along);
     t = t > 0 ? (t < 1 ? t : 1) : 0;
     for (int k = 0; k < 3; k++) square += (from[k] - t * along[k]) * (from[k] - t * along[k]);
     best = fmin(best, square);
@@ -144,7 +143,7 @@ static double triangle_distance2(const double q[3], const double a[3], const dou
   return best;
 }
 
-static double box_distance2(const abut_fit_node *node, const double q[3]) {
+static double box_distance2(const mesh_node *node, const double q[3]) {
   double square = 0;
   for (int k = 0; k < 3; k++) {
     double out = q[k] < node->low[k] ? node->low[k] - q[k] : q[k] > node->high[k] ? q[k] - node->high[k] : 0;
@@ -153,12 +152,12 @@ static double box_distance2(const abut_fit_node *node, const double q[3]) {
   return square;
 }
 
-double abut_fit_tree_distance(const abut_fit_tree *tree, const double q[3], double bound) {
+double mesh_tree_distance(const mesh_tree *tree, const double q[3], double bound) {
   int32_t stack[DEPTH], depth = 0;
   double best = bound * bound;
   stack[depth++] = 0;
   while (depth) {
-    const abut_fit_node *node = tree->nodes + stack[--depth];
+    const mesh_node *node = tree->nodes + stack[--depth];
     if (box_distance2(node, q) >= best) continue;
     for (int32_t i = node->first; i < node->first + node->count; i++) {
       const int32_t *f = tree->faces[i];
@@ -182,22 +181,22 @@ double abut_fit_tree_distance(const abut_fit_tree *tree, const double q[3], doub
 static double triangle_winding(const double q[3], const double *p0, const double *p1, const double *p2) {
   double a[3], b[3], c[3], bc[3];
   for (int k = 0; k < 3; k++) a[k] = p0[k] - q[k], b[k] = p1[k] - q[k], c[k] = p2[k] - q[k];
-  double la = sqrt(abuti_dot3(a, a)), lb = sqrt(abuti_dot3(b, b)), lc = sqrt(abuti_dot3(c, c));
-  abuti_cross3(bc, b, c);
-  double below = la * lb * lc + abuti_dot3(a, b) * lc + abuti_dot3(b, c) * la + abuti_dot3(c, a) * lb;
-  return atan2(abuti_dot3(a, bc), below) / (2 * pi);
+  double la = sqrt(dot3(a, a)), lb = sqrt(dot3(b, b)), lc = sqrt(dot3(c, c));
+  cross3(bc, b, c);
+  double below = la * lb * lc + dot3(a, b) * lc + dot3(b, c) * la + dot3(c, a) * lb;
+  return atan2(dot3(a, bc), below) / (2 * pi);
 }
 
-double abut_fit_tree_winding(const abut_fit_tree *tree, const double q[3]) {
+double mesh_tree_winding(const mesh_tree *tree, const double q[3]) {
   int32_t stack[DEPTH], depth = 0;
   double sum = 0;
   stack[depth++] = 0;
   while (depth) {
-    const abut_fit_node *node = tree->nodes + stack[--depth];
+    const mesh_node *node = tree->nodes + stack[--depth];
     const double d[3] = {node->centre[0] - q[0], node->centre[1] - q[1], node->centre[2] - q[2]};
-    double square = abuti_dot3(d, d), reach = far_away * node->radius;
+    double square = dot3(d, d), reach = far_away * node->radius;
     if (square > reach * reach) {
-      sum += abuti_dot3(node->dipole, d) / (4 * pi * square * sqrt(square));
+      sum += dot3(node->dipole, d) / (4 * pi * square * sqrt(square));
       continue;
     }
     for (int32_t i = node->first; i < node->first + node->count; i++) {

@@ -12,7 +12,7 @@
 /* The most points and faces that are read: far above any mesh, far below int32's overflow. */
 enum { MOST = INT32_MAX / 8 };
 
-void abut_mesh_free(abut_mesh *mesh) {
+void triangle_mesh_free(triangle_mesh *mesh) {
   free(mesh->points);
   free(mesh->faces);
   memset(mesh, 0, sizeof *mesh);
@@ -31,13 +31,13 @@ static void *grow(void *list, int64_t count, int64_t *capacity, size_t element) 
 typedef struct reader {
   const char *path;
   int64_t line; /* from 1 */
-  abut_mesh mesh;
+  triangle_mesh mesh;
   int64_t point_capacity, face_capacity;
   int64_t farthest, farthest_line; /* OBJ: the largest index, which may refer to a vertex that comes later */
 } reader;
 
 static abut_status no_memory(const reader *r) {
-  return abut_fail(ABUT_ERROR_MEMORY, "'%s', line %lld: no memory for more of the mesh", r->path,
+  return fail_with(ABUT_ERROR_MEMORY, "'%s', line %lld: no memory for more of the mesh", r->path,
                    (long long)r->line);
 }
 
@@ -84,7 +84,7 @@ static uint64_t find_slot(const int32_t *table, uint64_t mask, const double *poi
   return slot;
 }
 
-abut_status abut_mesh_join(abut_mesh *mesh) {
+abut_status triangle_mesh_join(triangle_mesh *mesh) {
   double *p = mesh->points;
   int64_t slots = 16, count = 0;
   while (slots < 2 * mesh->npoint) slots *= 2;
@@ -92,7 +92,7 @@ abut_status abut_mesh_join(abut_mesh *mesh) {
   int32_t *first = malloc((size_t)(mesh->npoint + 1) * sizeof *first);
   if (!table || !first) {
     free(table), free(first);
-    return abut_fail(ABUT_ERROR_MEMORY, "a mesh of %lld points: out of memory", (long long)mesh->npoint);
+    return fail_with(ABUT_ERROR_MEMORY, "a mesh of %lld points: out of memory", (long long)mesh->npoint);
   }
   for (int64_t i = 0; i < slots; i++) table[i] = -1;
   for (int64_t i = 0; i < mesh->npoint; i++) {
@@ -147,10 +147,10 @@ static abut_status take_vector(const reader *r, char **at, double p[3]) {
     char *end;
     p[k] = strtod(*at, &end);
     if (end == *at)
-      return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: a vertex needs three numbers, has %d", r->path,
+      return fail_with(ABUT_ERROR_FILE, "'%s', line %lld: a vertex needs three numbers, has %d", r->path,
                        (long long)r->line, k);
     if (!isfinite(p[k]))
-      return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: a vertex has coordinate %g", r->path,
+      return fail_with(ABUT_ERROR_FILE, "'%s', line %lld: a vertex has coordinate %g", r->path,
                        (long long)r->line, p[k]);
     *at = end;
   }
@@ -160,7 +160,7 @@ static abut_status take_vector(const reader *r, char **at, double p[3]) {
 /* ---------------------------------------------------------------------------------------- OBJ */
 
 static abut_status no_vertex(const reader *r, int64_t line, int64_t index) {
-  return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: a face has vertex %lld of %lld", r->path,
+  return fail_with(ABUT_ERROR_FILE, "'%s', line %lld: a face has vertex %lld of %lld", r->path,
                    (long long)line, (long long)index, (long long)r->mesh.npoint);
 }
 
@@ -170,7 +170,7 @@ static abut_status take_corner(reader *r, char **at, int32_t *corner) {
   long long index = strtoll(start, &end, 10);
   while (end != start && *end && !isspace((unsigned char)*end) && strchr("/-+0123456789", *end)) end++;
   if (end == start || (*end && !isspace((unsigned char)*end)))
-    return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: '%.20s' is not a corner of a face", r->path,
+    return fail_with(ABUT_ERROR_FILE, "'%s', line %lld: '%.20s' is not a corner of a face", r->path,
                      (long long)r->line, start);
   long long vertex = index < 0 ? r->mesh.npoint + index : index - 1;
   if (vertex < 0 || vertex >= MOST) return no_vertex(r, r->line, index);
@@ -184,14 +184,14 @@ static abut_status read_face(reader *r, char *at) {
   int32_t first = 0, previous = 0, corner = 0;
   int count = 0;
   for (skip_blanks(&at); *at && *at != '#'; skip_blanks(&at)) {
-    ABUT_TRY(take_corner(r, &at, &corner));
+    ATTEMPT(take_corner(r, &at, &corner));
     if (count == 0) first = corner;
-    if (count >= 2) ABUT_TRY(push_face(r, first, previous, corner));
+    if (count >= 2) ATTEMPT(push_face(r, first, previous, corner));
     previous = corner;
     count++;
   }
   if (count < 3)
-    return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: a face needs three corners, has %d", r->path,
+    return fail_with(ABUT_ERROR_FILE, "'%s', line %lld: a face needs three corners, has %d", r->path,
                      (long long)r->line, count);
   return ABUT_OK;
 }
@@ -201,15 +201,15 @@ static abut_status read_obj(reader *r, char *text) {
   for (char *line; (line = next_line(r, &at));) {
     double p[3];
     if (take_word(&line, "v")) {
-      ABUT_TRY(take_vector(r, &line, p));
-      ABUT_TRY(push_point(r, p));
+      ATTEMPT(take_vector(r, &line, p));
+      ATTEMPT(push_point(r, p));
     } else if (take_word(&line, "f")) {
-      ABUT_TRY(read_face(r, line));
+      ATTEMPT(read_face(r, line));
     }
   }
-  if (r->mesh.npoint == 0) return abut_fail(ABUT_ERROR_FILE, "'%s' has no vertices", r->path);
+  if (r->mesh.npoint == 0) return fail_with(ABUT_ERROR_FILE, "'%s' has no vertices", r->path);
   if (r->farthest > r->mesh.npoint) return no_vertex(r, r->farthest_line, r->farthest);
-  return abut_mesh_join(&r->mesh);
+  return triangle_mesh_join(&r->mesh);
 }
 
 /* ---------------------------------------------------------------------------------------- STL */
@@ -230,22 +230,22 @@ static abut_status read_stl_text(reader *r, char *text) {
     ended = end || (ended && !*line);
     if (end) continue;
     if (take_word(&line, "vertex")) {
-      ABUT_TRY(take_vector(r, &line, p));
-      ABUT_TRY(push_point(r, p));
+      ATTEMPT(take_vector(r, &line, p));
+      ATTEMPT(push_point(r, p));
       corners++;
     } else if (take_word(&line, "endloop")) {
       if (corners != 3)
-        return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: a triangle has %lld corners", r->path,
+        return fail_with(ABUT_ERROR_FILE, "'%s', line %lld: a triangle has %lld corners", r->path,
                          (long long)r->line, (long long)corners);
-      ABUT_TRY(push_last_face(r));
+      ATTEMPT(push_last_face(r));
       corners = 0;
     }
   }
   if (corners)
-    return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: the file ends within a triangle", r->path,
+    return fail_with(ABUT_ERROR_FILE, "'%s', line %lld: the file ends within a triangle", r->path,
                      (long long)r->line);
   if (!ended)
-    return abut_fail(ABUT_ERROR_FILE, "'%s', line %lld: the file ends without endsolid: it is truncated",
+    return fail_with(ABUT_ERROR_FILE, "'%s', line %lld: the file ends without endsolid: it is truncated",
                      r->path, (long long)r->line);
   return ABUT_OK;
 }
@@ -268,10 +268,10 @@ static float stl_float(const char *bytes) {
 
 static abut_status read_stl_binary(reader *r, const char *bytes, size_t size) {
   if (size < STL_HEADER)
-    return abut_fail(ABUT_ERROR_FILE, "'%s' is neither text nor binary STL: it has %zu bytes", r->path, size);
+    return fail_with(ABUT_ERROR_FILE, "'%s' is neither text nor binary STL: it has %zu bytes", r->path, size);
   uint64_t needed = STL_HEADER + (uint64_t)stl_count(bytes) * STL_TRIANGLE;
   if (needed != size)
-    return abut_fail(ABUT_ERROR_FILE, "'%s' is %s: its %u triangles make %llu bytes, it has %zu", r->path,
+    return fail_with(ABUT_ERROR_FILE, "'%s' is %s: its %u triangles make %llu bytes, it has %zu", r->path,
                      needed > size ? "truncated" : "too long", stl_count(bytes), (unsigned long long)needed,
                      size);
   for (uint32_t t = 0; t < stl_count(bytes); t++) {
@@ -280,11 +280,11 @@ static abut_status read_stl_binary(reader *r, const char *bytes, size_t size) {
       double p[3];
       for (int k = 0; k < 3; k++) p[k] = stl_float(at + 4 * k);
       if (!isfinite(p[0]) || !isfinite(p[1]) || !isfinite(p[2]))
-        return abut_fail(ABUT_ERROR_FILE, "'%s': triangle %u has a vertex (%g, %g, %g)", r->path, t, p[0],
+        return fail_with(ABUT_ERROR_FILE, "'%s': triangle %u has a vertex (%g, %g, %g)", r->path, t, p[0],
                          p[1], p[2]);
-      ABUT_TRY(push_point(r, p));
+      ATTEMPT(push_point(r, p));
     }
-    ABUT_TRY(push_last_face(r));
+    ATTEMPT(push_last_face(r));
   }
   return ABUT_OK;
 }
@@ -300,12 +300,12 @@ static int is_stl_text(const char *bytes, size_t size) {
 static abut_status read_stl(reader *r, char *bytes, size_t size) {
   if (is_stl_text(bytes, size)) {
     for (char *c = bytes; *c; c++) *c = (char)tolower((unsigned char)*c);
-    ABUT_TRY(read_stl_text(r, bytes));
+    ATTEMPT(read_stl_text(r, bytes));
   } else {
-    ABUT_TRY(read_stl_binary(r, bytes, size));
+    ATTEMPT(read_stl_binary(r, bytes, size));
   }
-  if (r->mesh.nface == 0) return abut_fail(ABUT_ERROR_FILE, "'%s' has no triangles", r->path);
-  return abut_mesh_join(&r->mesh);
+  if (r->mesh.nface == 0) return fail_with(ABUT_ERROR_FILE, "'%s' has no triangles", r->path);
+  return triangle_mesh_join(&r->mesh);
 }
 
 /* ---------------------------------------------------------------------------------------- load */
@@ -313,35 +313,35 @@ static abut_status read_stl(reader *r, char *bytes, size_t size) {
 static abut_status read_mesh(reader *r, char *bytes, size_t size) {
   if (abut_file_has_extension(r->path, ".stl")) return read_stl(r, bytes, size);
   if (strlen(bytes) != size)
-    return abut_fail(ABUT_ERROR_FILE, "'%s' is not a text: byte %zu is 0", r->path, strlen(bytes));
+    return fail_with(ABUT_ERROR_FILE, "'%s' is not a text: byte %zu is 0", r->path, strlen(bytes));
   return read_obj(r, bytes);
 }
 
-abut_status abut_mesh_parse(const char *path, char *bytes, size_t size, abut_mesh *mesh) {
+abut_status triangle_mesh_parse(const char *path, char *bytes, size_t size, triangle_mesh *mesh) {
   /* numbers have a decimal point whatever the host program's locale */
   locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
   locale_t before = plain ? uselocale(plain) : (locale_t)0;
   reader r = {.path = path};
   abut_status status =
-      plain ? read_mesh(&r, bytes, size) : abut_fail(ABUT_ERROR_MEMORY, "'%s': no memory to read it", path);
+      plain ? read_mesh(&r, bytes, size) : fail_with(ABUT_ERROR_MEMORY, "'%s': no memory to read it", path);
   if (plain) {
     uselocale(before);
     freelocale(plain);
   }
   *mesh = r.mesh;
-  if (status != ABUT_OK) abut_mesh_free(mesh);
+  if (status != ABUT_OK) triangle_mesh_free(mesh);
   return status;
 }
 
-abut_status abut_mesh_load(const char *path, abut_mesh *mesh) {
-  if (!path || !mesh) return abut_fail(ABUT_ERROR_ARGUMENT, "abut_mesh_load: a pointer is null");
+abut_status triangle_mesh_load(const char *path, triangle_mesh *mesh) {
+  if (!path || !mesh) return fail_with(ABUT_ERROR_ARGUMENT, "triangle_mesh_load: a pointer is null");
   memset(mesh, 0, sizeof *mesh);
   if (!abut_file_has_extension(path, ".obj") && !abut_file_has_extension(path, ".stl"))
-    return abut_fail(ABUT_ERROR_UNSUPPORTED, "'%s': a mesh is an .obj or .stl file", path);
+    return fail_with(ABUT_ERROR_UNSUPPORTED, "'%s': a mesh is an .obj or .stl file", path);
   char *bytes;
   size_t size;
-  ABUT_TRY(abut_file_read(path, &bytes, &size));
-  abut_status status = abut_mesh_parse(path, bytes, size, mesh);
+  ATTEMPT(abut_file_read(path, &bytes, &size));
+  abut_status status = triangle_mesh_parse(path, bytes, size, mesh);
   free(bytes);
   return status;
 }

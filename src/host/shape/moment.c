@@ -21,16 +21,16 @@ static void rotate_second(double r[9], const double m[9], const double s[9]) {
     for (int j = 0; j < 3; j++)
       t[3 * i + j] = m[3 * i] * s[j] + m[3 * i + 1] * s[3 + j] + m[3 * i + 2] * s[6 + j];
   for (int i = 0; i < 3; i++)
-    for (int j = 0; j < 3; j++) r[3 * i + j] = abuti_dot3(t + 3 * i, m + 3 * j);
+    for (int j = 0; j < 3; j++) r[3 * i + j] = dot3(t + 3 * i, m + 3 * j);
 }
 
-void abut_moment_add(double sum[10], double scale, const double moment[10], const double pos[3],
-                     const double quat[4]) {
+void moment_add(double sum[10], double scale, const double moment[10], const double pos[3],
+                const double quat[4]) {
   double rotation[9], s[9], rotated[9], mc[3], out[10];
-  abuti_quat_matrix(rotation, quat);
+  quat_matrix(rotation, quat);
   unpack(s, moment);
   rotate_second(rotated, rotation, s);
-  for (int i = 0; i < 3; i++) mc[i] = abuti_dot3(rotation + 3 * i, moment + 1);
+  for (int i = 0; i < 3; i++) mc[i] = dot3(rotation + 3 * i, moment + 1);
   out[0] = moment[0];
   for (int i = 0; i < 3; i++) {
     out[1 + i] = mc[i] + moment[0] * pos[i];
@@ -38,25 +38,25 @@ void abut_moment_add(double sum[10], double scale, const double moment[10], cons
       rotated[3 * i + j] += pos[i] * mc[j] + mc[i] * pos[j] + moment[0] * pos[i] * pos[j];
   }
   pack(out, rotated);
-  for (int i = 0; i < ABUT_MOMENT; i++) sum[i] += scale * out[i];
+  for (int i = 0; i < MOMENT_SIZE; i++) sum[i] += scale * out[i];
 }
 
-void abut_moment_from_principal(double moment[10], double mass, const double ipos[3], const double iquat[4],
-                                const double inertia[3]) {
+void moment_from_principal(double moment[10], double mass, const double ipos[3], const double iquat[4],
+                           const double inertia[3]) {
   double half_trace = 0.5 * (inertia[0] + inertia[1] + inertia[2]);
   double central[10] = {mass};
   for (int i = 0; i < 3; i++) central[4 + i] = half_trace - inertia[i];
-  memset(moment, 0, ABUT_MOMENT * sizeof *moment);
-  abut_moment_add(moment, 1, central, ipos, iquat);
+  memset(moment, 0, MOMENT_SIZE * sizeof *moment);
+  moment_add(moment, 1, central, ipos, iquat);
 }
 
-double abut_moment_about(const double moment[10], const double point[3], const double axis[3]) {
+double moment_about(const double moment[10], const double point[3], const double axis[3]) {
   static const double identity[4] = {1, 0, 0, 0};
   const double back[3] = {-point[0], -point[1], -point[2]};
   double m[10] = {0}, s[9], along = 0;
-  abut_moment_add(m, 1, moment, back, identity);
+  moment_add(m, 1, moment, back, identity);
   unpack(s, m);
-  for (int i = 0; i < 3; i++) along += axis[i] * abuti_dot3(s + 3 * i, axis);
+  for (int i = 0; i < 3; i++) along += axis[i] * dot3(s + 3 * i, axis);
   return s[0] + s[4] + s[8] - along;
 }
 
@@ -94,10 +94,10 @@ static void matrix_quat(double q[4], const double m[9]) {
   for (int i = 1; i < 4; i++)
     if (square[i] > square[best]) best = i;
   for (int i = 0; i < 4; i++) q[i] = row[best][0] < 0 ? -row[best][i] : row[best][i];
-  abuti_normalise(q, 4);
+  normalise(q, 4);
 }
 
-void abut_moment_to_principal(const double moment[10], double ipos[3], double iquat[4], double inertia[3]) {
+void moment_to_principal(const double moment[10], double ipos[3], double iquat[4], double inertia[3]) {
   double a[9], v[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
   unpack(a, moment);
   for (int i = 0; i < 3; i++) ipos[i] = moment[1 + i] / moment[0];

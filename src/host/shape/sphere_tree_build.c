@@ -16,20 +16,20 @@ typedef struct builder {
   int32_t *order; /* triangles, those of one node together */
   span *spans;    /* per node */
   int64_t *seen;  /* per point: last node that counted it */
-  abut_tree *tree;
+  sphere_tree *tree;
 } builder;
 
 static abut_status check_input(const double *points, int64_t npoint, const int32_t *faces, int64_t nface) {
-  if (nface < 1) return abut_fail(ABUT_ERROR_MODEL, "it has no triangles");
+  if (nface < 1) return fail_with(ABUT_ERROR_MODEL, "it has no triangles");
   if (nface > INT32_MAX / 2)
-    return abut_fail(ABUT_ERROR_MODEL, "it has %lld triangles, %d at most", (long long)nface, INT32_MAX / 2);
+    return fail_with(ABUT_ERROR_MODEL, "it has %lld triangles, %d at most", (long long)nface, INT32_MAX / 2);
   for (int64_t i = 0; i < 3 * nface; i++)
     if (faces[i] < 0 || faces[i] >= npoint)
-      return abut_fail(ABUT_ERROR_MODEL, "triangle %lld has vertex %d, there are %lld", (long long)(i / 3),
+      return fail_with(ABUT_ERROR_MODEL, "triangle %lld has vertex %d, there are %lld", (long long)(i / 3),
                        faces[i], (long long)npoint);
   for (int64_t i = 0; i < 3 * npoint; i++)
     if (!(fabs(points[i]) <= 1e75))
-      return abut_fail(ABUT_ERROR_MODEL, "vertex %lld has a coordinate of %g, must lie within 1e75",
+      return fail_with(ABUT_ERROR_MODEL, "vertex %lld has a coordinate of %g, must lie within 1e75",
                        (long long)(i / 3), points[i]);
   return ABUT_OK;
 }
@@ -71,7 +71,7 @@ static void sort_span(builder *b, span s, sort_key *keys) {
 /* Splits every span of two or more triangles in halves. */
 static abut_status split_halves(builder *b, int32_t nface) {
   sort_key *keys = malloc((size_t)nface * sizeof *keys);
-  if (!keys) return abut_fail(ABUT_ERROR_MEMORY, "no memory for %d triangles", nface);
+  if (!keys) return fail_with(ABUT_ERROR_MEMORY, "no memory for %d triangles", nface);
   for (int32_t i = 0; i < nface; i++) b->order[i] = i;
   b->spans[0] = (span){0, nface};
   b->tree->nodenum = 1;
@@ -92,22 +92,22 @@ static abut_status split_halves(builder *b, int32_t nface) {
 }
 
 /* The given tree; every triangle and every pair must be in it once. */
-static abut_status take_shape(builder *b, const abut_tree_shape *shape, int32_t nface) {
+static abut_status take_shape(builder *b, const sphere_tree_shape *shape, int32_t nface) {
   if (shape->pairnum != nface - 1)
-    return abut_fail(ABUT_ERROR_MODEL, "its tree joins %d pairs, %d triangles need %d", shape->pairnum, nface,
+    return fail_with(ABUT_ERROR_MODEL, "its tree joins %d pairs, %d triangles need %d", shape->pairnum, nface,
                      nface - 1);
   int32_t *from = calloc((size_t)(2 * nface), sizeof *from); /* what a node is: triangle, or ~pair */
   char *used = calloc((size_t)(2 * nface), 1);
   abut_status status =
-      from && used ? ABUT_OK : abut_fail(ABUT_ERROR_MEMORY, "no memory for %d triangles", nface);
+      from && used ? ABUT_OK : fail_with(ABUT_ERROR_MEMORY, "no memory for %d triangles", nface);
   if (status == ABUT_OK) from[0] = shape->pairnum ? ~0 : 0;
   b->tree->nodenum = 1;
   for (int32_t n = 0; status == ABUT_OK && n < b->tree->nodenum; n++) {
     int32_t c = from[n], id = c < 0 ? nface + ~c : c;
     if (c >= nface || ~c >= shape->pairnum)
-      status = abut_fail(ABUT_ERROR_MODEL, "its tree has triangle %d, there are %d", c, nface);
+      status = fail_with(ABUT_ERROR_MODEL, "its tree has triangle %d, there are %d", c, nface);
     else if (used[id]++)
-      status = abut_fail(ABUT_ERROR_MODEL, "its tree has triangle %d twice", c < 0 ? 0 : c);
+      status = fail_with(ABUT_ERROR_MODEL, "its tree has triangle %d twice", c < 0 ? 0 : c);
     else if (c >= 0)
       b->tree->child[n] = ~c;
     else {
@@ -122,7 +122,7 @@ static abut_status take_shape(builder *b, const abut_tree_shape *shape, int32_t 
 
 /* order and spans of a given tree: leaves from left to right, each node those below it. */
 static void span_shape(builder *b) {
-  abut_tree *t = b->tree;
+  sphere_tree *t = b->tree;
   for (int32_t n = t->nodenum - 1; n >= 0; n--)
     b->spans[n].count = t->child[n] < 0 ? 1 : b->spans[t->child[n]].count + b->spans[t->child[n] + 1].count;
   b->spans[0].first = 0;
@@ -159,7 +159,7 @@ static double distance(const double a[3], const double b[3]) {
 }
 
 static abut_status make_spheres(builder *b) {
-  abut_tree *t = b->tree;
+  sphere_tree *t = b->tree;
   double total = 0;
   for (int32_t n = t->nodenum - 1; n >= 0; n--) {
     double *s = t->sphere + 5 * (int64_t)n;
@@ -178,12 +178,12 @@ static abut_status make_spheres(builder *b) {
       u[k] = x[3 + k] - x[k];
       v[k] = x[6 + k] - x[k];
     }
-    abuti_cross3(normal, u, v);
-    s[4] = sqrt(abuti_dot3(normal, normal)) / 2;
+    cross3(normal, u, v);
+    s[4] = sqrt(dot3(normal, normal)) / 2;
     total += s[4];
   }
   if (!(total > 0) || !isfinite(total))
-    return abut_fail(ABUT_ERROR_MODEL, "its triangles have an area of %g", total);
+    return fail_with(ABUT_ERROR_MODEL, "its triangles have an area of %g", total);
   for (int32_t n = 0; n < t->nodenum; n++) t->sphere[5 * (int64_t)n + 4] /= total;
   t->area = total;
   return ABUT_OK;
@@ -200,10 +200,10 @@ static void fill_corners(builder *b, int32_t nface) {
     }
 }
 
-abut_status abut_tree_build(const double *points, int64_t npoint, const int32_t *faces, int64_t nface,
-                            const abut_tree_shape *shape, abut_tree *tree) {
-  *tree = (abut_tree){0};
-  ABUT_TRY(check_input(points, npoint, faces, nface));
+abut_status sphere_tree_build(const double *points, int64_t npoint, const int32_t *faces, int64_t nface,
+                              const sphere_tree_shape *shape, sphere_tree *tree) {
+  *tree = (sphere_tree){0};
+  ATTEMPT(check_input(points, npoint, faces, nface));
   size_t n = (size_t)nface;
   builder b = {points,
                faces,
@@ -218,7 +218,7 @@ abut_status abut_tree_build(const double *points, int64_t npoint, const int32_t 
   tree->trianglenum = (int32_t)nface;
   abut_status status = ABUT_OK;
   if (!b.middle || !b.order || !b.spans || !b.seen || !tree->sphere || !tree->child || !tree->corners)
-    status = abut_fail(ABUT_ERROR_MEMORY, "no memory for %lld triangles", (long long)nface);
+    status = fail_with(ABUT_ERROR_MEMORY, "no memory for %lld triangles", (long long)nface);
   if (status == ABUT_OK) {
     fill_corners(&b, (int32_t)nface);
     status = shape ? take_shape(&b, shape, (int32_t)nface) : split_halves(&b, (int32_t)nface);
@@ -229,18 +229,18 @@ abut_status abut_tree_build(const double *points, int64_t npoint, const int32_t 
   free(b.order);
   free(b.spans);
   free(b.seen);
-  if (status != ABUT_OK) abut_tree_free(tree);
+  if (status != ABUT_OK) sphere_tree_free(tree);
   return status;
 }
 
-void abut_tree_free(abut_tree *tree) {
+void sphere_tree_free(sphere_tree *tree) {
   free(tree->sphere);
   free(tree->child);
   free(tree->corners);
-  *tree = (abut_tree){0};
+  *tree = (sphere_tree){0};
 }
 
-tree_view abut_tree_view(const abut_tree *tree) {
+tree_view sphere_tree_view(const sphere_tree *tree) {
   tree_view v = {tree->sphere, tree->child, tree->corners};
   return v;
 }

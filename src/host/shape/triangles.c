@@ -9,24 +9,24 @@ static const double pi = 3.14159265358979323846;
 
 enum { ROUND_DEFAULT = 4, BOX_DEFAULT = 1 };
 
-static abut_status allocate(abut_shape_surface *s, int64_t npoint, int64_t nface) {
+static abut_status allocate(geom_surface *s, int64_t npoint, int64_t nface) {
   s->points = calloc((size_t)npoint * 3, sizeof *s->points);
   s->faces = calloc((size_t)nface * 3, sizeof *s->faces);
   if (s->points && s->faces) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MEMORY, "no memory for %lld triangles", (long long)nface);
+  return fail_with(ABUT_ERROR_MEMORY, "no memory for %lld triangles", (long long)nface);
 }
 
-static int32_t add_point(abut_shape_surface *s, double x, double y, double z) {
+static int32_t add_point(geom_surface *s, double x, double y, double z) {
   double *p = s->points + 3 * s->npoint;
   p[0] = x, p[1] = y, p[2] = z;
   return (int32_t)s->npoint++;
 }
-static void add_face(abut_shape_surface *s, int32_t a, int32_t b, int32_t c) {
+static void add_face(geom_surface *s, int32_t a, int32_t b, int32_t c) {
   int32_t *f = s->faces + 3 * s->nface++;
   f[0] = a, f[1] = b, f[2] = c;
 }
 /* Two triangles of the quadrangle a b c d. */
-static void add_quad(abut_shape_surface *s, int32_t a, int32_t b, int32_t c, int32_t d) {
+static void add_quad(geom_surface *s, int32_t a, int32_t b, int32_t c, int32_t d) {
   add_face(s, a, b, c);
   add_face(s, a, c, d);
 }
@@ -37,7 +37,7 @@ typedef struct ring {
   int32_t first, count;
 } ring;
 
-static ring add_ring(abut_shape_surface *s, int32_t count, double radius, double z) {
+static ring add_ring(geom_surface *s, int32_t count, double radius, double z) {
   ring r = {(int32_t)s->npoint, count};
   for (int32_t i = 0; i < count; i++)
     add_point(s, radius * cos(2 * pi * i / count), radius * sin(2 * pi * i / count), z);
@@ -45,7 +45,7 @@ static ring add_ring(abut_shape_surface *s, int32_t count, double radius, double
 }
 
 /* The band between two rings that share their zero angle, outward if upper is above lower. */
-static void add_band(abut_shape_surface *s, ring lower, ring upper) {
+static void add_band(geom_surface *s, ring lower, ring upper) {
   int32_t i = 0, j = 0;
   while (i < lower.count || j < upper.count) {
     int32_t a = lower.first + i % lower.count, b = upper.first + j % upper.count;
@@ -70,10 +70,10 @@ static int32_t tube_bands(double radius, double h, int32_t around, double slende
 
 /* An octahedron whose edges are cut into f, blown up to a ball with the given half axes, its halves 2 h
  * apart: 8 f^2 triangles, and 8 f more for each band of the tube between the halves. */
-static abut_status build_ball(abut_shape_surface *s, const double axes[3], double h, int32_t f) {
+static abut_status build_ball(geom_surface *s, const double axes[3], double h, int32_t f) {
   int32_t bands = h > 0 ? tube_bands(axes[0], h, 4 * f, 3) : 1;
-  ABUT_TRY(allocate(s, 4 * (int64_t)f * f + 2 + 4 * (int64_t)f * bands,
-                    8 * (int64_t)f * f + 8 * (int64_t)f * bands));
+  ATTEMPT(allocate(s, 4 * (int64_t)f * f + 2 + 4 * (int64_t)f * bands,
+                   8 * (int64_t)f * f + 8 * (int64_t)f * bands));
   ring last = {0, 0};
   for (int half = 0; half < 2; half++)
     for (int32_t k = 0; k <= f; k++) { /* from the lower pole to the equator, then on to the upper pole */
@@ -94,9 +94,9 @@ static abut_status build_ball(abut_shape_surface *s, const double axes[3], doubl
 }
 
 /* 4 f points around, triangles of the side about as high as wide. */
-static abut_status build_cylinder(abut_shape_surface *s, double radius, double h, int32_t f) {
+static abut_status build_cylinder(geom_surface *s, double radius, double h, int32_t f) {
   int32_t n = 4 * f, rings = tube_bands(radius, h, n, 1);
-  ABUT_TRY(allocate(s, (int64_t)n * (rings + 1) + 2, 2 * (int64_t)n * (rings + 1)));
+  ATTEMPT(allocate(s, (int64_t)n * (rings + 1) + 2, 2 * (int64_t)n * (rings + 1)));
   ring last = add_ring(s, 1, 0, -h);
   for (int32_t i = 0; i <= rings; i++) {
     ring now = add_ring(s, n, radius, -h + 2 * h * i / rings);
@@ -109,10 +109,10 @@ static abut_status build_cylinder(abut_shape_surface *s, double radius, double h
 
 /* A box's corners and f x f quadrangles a side; points of edges are shared through their position on the
  * grid. */
-static abut_status build_box(abut_shape_surface *s, const double half[3], int32_t f) {
+static abut_status build_box(geom_surface *s, const double half[3], int32_t f) {
   int64_t side = f + 1;
   int32_t *id = calloc((size_t)(side * side * side), sizeof *id);
-  if (!id) return abut_fail(ABUT_ERROR_MEMORY, "no memory for %d^3 points", f + 1);
+  if (!id) return fail_with(ABUT_ERROR_MEMORY, "no memory for %d^3 points", f + 1);
   abut_status status = allocate(s, 6 * side * side, 12 * (int64_t)f * f);
   for (int axis = 0; axis < 3 && status == ABUT_OK; axis++)
     for (int upper = 0; upper < 2; upper++) {
@@ -141,9 +141,9 @@ static abut_status build_box(abut_shape_surface *s, const double half[3], int32_
   return status;
 }
 
-static abut_status copy_faces(abut_shape_surface *s, const double *points, int64_t npoint,
-                              const int32_t *faces, int64_t nface) {
-  ABUT_TRY(allocate(s, npoint, nface));
+static abut_status copy_faces(geom_surface *s, const double *points, int64_t npoint, const int32_t *faces,
+                              int64_t nface) {
+  ATTEMPT(allocate(s, npoint, nface));
   s->npoint = npoint;
   s->nface = nface;
   memcpy(s->points, points, (size_t)npoint * 3 * sizeof *points);
@@ -151,13 +151,12 @@ static abut_status copy_faces(abut_shape_surface *s, const double *points, int64
   return ABUT_OK;
 }
 
-abut_status abut_shape_surface_build(const abut_geom_def *def, const abut_shape *shape,
-                                     abut_shape_surface *s) {
+abut_status geom_surface_build(const abut_geom_def *def, const geom_shape *shape, geom_surface *s) {
   const double *size = def->size, r = size[0];
   int32_t f = def->tessellation            ? def->tessellation
               : def->type == ABUT_GEOM_BOX ? BOX_DEFAULT
                                            : ROUND_DEFAULT;
-  *s = (abut_shape_surface){0};
+  *s = (geom_surface){0};
   abut_status status = ABUT_OK;
   switch (def->type) {
   case ABUT_GEOM_SPHERE:
@@ -182,12 +181,12 @@ abut_status abut_shape_surface_build(const abut_geom_def *def, const abut_shape 
   default:
     break;
   }
-  if (status != ABUT_OK) abut_shape_surface_free(s);
+  if (status != ABUT_OK) geom_surface_free(s);
   return status;
 }
 
-void abut_shape_surface_free(abut_shape_surface *s) {
+void geom_surface_free(geom_surface *s) {
   free(s->points);
   free(s->faces);
-  *s = (abut_shape_surface){0};
+  *s = (geom_surface){0};
 }

@@ -3,17 +3,16 @@
 #define ABUT_SHAPE_SURFACE_H
 #include "host/shape/geom.h"
 
-typedef struct abut_shape_surface {
+typedef struct geom_surface {
   double *points; /* npoint x 3, in the geom's frame (m); corners of neighbours are one point */
   int64_t npoint;
   int32_t *faces; /* nface x 3 */
   int64_t nface;
-} abut_shape_surface;
+} geom_surface;
 
-/* Surface of a definition that passed abut_shape_check; shape: its hull. Points of round shapes lie on them.
- * Free with abut_shape_surface_free. */
-abut_status abut_shape_surface_build(const abut_geom_def *def, const abut_shape *shape,
-                                     abut_shape_surface *surface);
-void abut_shape_surface_free(abut_shape_surface *surface);
+/* Surface of a definition that passed shape_check; shape: its hull. Points of round shapes lie on them.
+ * Free with geom_surface_free. */
+abut_status geom_surface_build(const abut_geom_def *def, const geom_shape *shape, geom_surface *surface);
+void geom_surface_free(geom_surface *surface);
 
 #endif

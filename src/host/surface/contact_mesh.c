@@ -14,9 +14,9 @@
 enum { SAMPLES = 110, ALONG = 8 };
 
 /* |phi| / |grad phi|, signed: the distance to first order. */
-static double height(const abut_posed *posed, int32_t count, double tau, const double x[3]) {
-  double gradient[3], phi = abut_posed_union(posed, count, tau, x, gradient);
-  double length = sqrt(abuti_dot3(gradient, gradient));
+static double height(const posed_primitive *posed, int32_t count, double tau, const double x[3]) {
+  double gradient[3], phi = posed_union(posed, count, tau, x, gradient);
+  double length = sqrt(dot3(gradient, gradient));
   /* between primitives the gradient fades, but phi is about a distance */
   return length > 0.5 ? phi / length : phi;
 }
@@ -27,18 +27,18 @@ static void between(const double *a, const double *b, double t, double x[3]) {
 
 /* ---------------------------------------------------------------------------------------- gaps */
 
-abut_status abut_surface_gaps(const abut_surface *s, const abut_fit_tree *fine, abut_fit_report *report) {
-  abut_posed *posed;
-  ABUT_TRY(abut_surface_pose(s, &posed));
+abut_status surface_gaps(const abut_surface *s, const mesh_tree *fine, abut_fit_report *report) {
+  posed_primitive *posed;
+  ATTEMPT(surface_pose(s, &posed));
   double vertex = 0, out = 0, most = 0, x[3];
   for (int32_t i = 0; i < s->vertex_count; i++)
     vertex = fmax(vertex, fabs(height(posed, s->primitive_count, s->tau, s->vertices + 3 * i)));
   for (int32_t i = 0; i < s->edge_count; i++)
     for (int q = 1; q < ALONG; q++) {
       between(s->vertices + 3 * s->edges[2 * i], s->vertices + 3 * s->edges[2 * i + 1], (double)q / ALONG, x);
-      double at = abut_fit_tree_distance(fine, x, INFINITY);
+      double at = mesh_tree_distance(fine, x, INFINITY);
       most = fmax(most, at);
-      if (at > out && abut_posed_union(posed, s->primitive_count, s->tau, x, NULL) > 0) out = at;
+      if (at > out && posed_union(posed, s->primitive_count, s->tau, x, NULL) > 0) out = at;
     }
   for (int32_t i = 0; i < s->triangle_count; i++) {
     const int32_t *f = s->triangles + 3 * i;
@@ -48,7 +48,7 @@ abut_status abut_surface_gaps(const abut_surface *s, const abut_fit_tree *fine, 
           x[k] = ((ALONG - u - v) * s->vertices[3 * f[0] + k] + u * s->vertices[3 * f[1] + k] +
                   v * s->vertices[3 * f[2] + k]) /
                  ALONG;
-        most = fmax(most, abut_fit_tree_distance(fine, x, INFINITY));
+        most = fmax(most, mesh_tree_distance(fine, x, INFINITY));
       }
   }
   free(posed);
@@ -65,7 +65,7 @@ static const double tolerable = 2e-4;
 enum { PASSES = 40 };
 
 typedef struct draft {
-  const abut_posed *posed;
+  const posed_primitive *posed;
   int32_t primitive_count;
   double tau, extent;
   double *points; /* room for vertices x 3 */
@@ -112,20 +112,20 @@ static void settle(const draft *d, double x[3]) {
   enum { STEPS = 100 };
   double from[3], to[3], half[3], gradient[3];
   memcpy(to, x, sizeof to);
-  double phi = abut_posed_union(d->posed, d->primitive_count, d->tau, to, gradient), start = phi;
+  double phi = posed_union(d->posed, d->primitive_count, d->tau, to, gradient), start = phi;
   for (int i = 0; i < STEPS && (phi > 0) == (start > 0); i++) {
     memcpy(from, to, sizeof to);
     /* where the gradient fades between primitives its length says nothing */
-    double slope = fmax(sqrt(abuti_dot3(gradient, gradient)), 0.5);
+    double slope = fmax(sqrt(dot3(gradient, gradient)), 0.5);
     double step = 1.2 * phi / slope + copysign(1e-9 * d->extent, phi);
-    if (!abuti_normalise(gradient, 3)) return;
+    if (!normalise(gradient, 3)) return;
     for (int k = 0; k < 3; k++) to[k] = from[k] - step * gradient[k];
-    phi = abut_posed_union(d->posed, d->primitive_count, d->tau, to, gradient);
+    phi = posed_union(d->posed, d->primitive_count, d->tau, to, gradient);
   }
   if ((phi > 0) == (start > 0)) return;
   for (int i = 0; i < 50; i++) {
     between(from, to, 0.5, half);
-    double there = abut_posed_union(d->posed, d->primitive_count, d->tau, half, NULL);
+    double there = posed_union(d->posed, d->primitive_count, d->tau, half, NULL);
     memcpy((there > 0) == (start > 0) ? from : to, half, sizeof half);
   }
   memcpy(x, to, sizeof to);
@@ -157,14 +157,14 @@ static void area_vector(const draft *d, int32_t a, int32_t b, int32_t c, double 
     u[k] = d->points[3 * b + k] - d->points[3 * a + k];
     v[k] = d->points[3 * c + k] - d->points[3 * a + k];
   }
-  abuti_cross3(normal, u, v);
+  cross3(normal, u, v);
 }
 
 /* Whether the triangle keeps to the side that `out` points to. */
 static int faces_along(const draft *d, int32_t a, int32_t b, int32_t c, const double out[3]) {
   double normal[3];
   area_vector(d, a, b, c, normal);
-  return abuti_dot3(normal, out) > 0.3 * sqrt(abuti_dot3(normal, normal) * abuti_dot3(out, out));
+  return dot3(normal, out) > 0.3 * sqrt(dot3(normal, normal) * dot3(out, out));
 }
 
 /* How far the edge is from the surface at most, on either side. */
@@ -255,9 +255,9 @@ static int keep_used(draft *d, const double *points, int32_t *number, int64_t np
 /* Gives pairs of triangles that share a doubled edge a vertex each on it, and on the zero level. */
 static abut_status part_edges(draft *d) {
   int32_t before = d->npoint, (*ends)[2] = malloc((size_t)d->most_points * sizeof *ends);
-  if (!ends) return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", d->most_points);
+  if (!ends) return fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", d->most_points);
   abut_status status =
-      abut_faces_split_doubled(d->faces, 2 * d->most_points, &d->nface, d->most_points, &d->npoint, ends);
+      faces_split_doubled(d->faces, 2 * d->most_points, &d->nface, d->most_points, &d->npoint, ends);
   for (int32_t i = before; i < d->npoint && status == ABUT_OK; i++) {
     between(d->points + 3 * ends[i][0], d->points + 3 * ends[i][1], 0.5, d->points + 3 * i);
     settle(d, d->points + 3 * i);
@@ -269,8 +269,8 @@ static abut_status part_edges(draft *d) {
 /* Gives sheets that touch in a vertex one each. */
 static abut_status part_sheets(draft *d) {
   int32_t before = d->npoint, *original = malloc((size_t)d->most_points * sizeof *original);
-  if (!original) return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", d->most_points);
-  abut_status status = abut_faces_part_sheets(d->faces, d->nface, d->most_points, &d->npoint, original);
+  if (!original) return fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", d->most_points);
+  abut_status status = faces_part_sheets(d->faces, d->nface, d->most_points, &d->npoint, original);
   for (int32_t i = before; i < d->npoint && status == ABUT_OK; i++)
     memcpy(d->points + 3 * i, d->points + 3 * original[i], 3 * sizeof *d->points);
   free(original);
@@ -286,7 +286,7 @@ typedef struct mesh_room {
 
 /* About `vertices` of the fine vertices with triangles between them. Collapsing edges can leave a surface
  * that is not closed where two sheets meet: then a little more is kept. */
-static abut_status decimate(draft *d, const abut_mesh *fine, const mesh_room *w, int32_t vertices) {
+static abut_status decimate(draft *d, const triangle_mesh *fine, const mesh_room *w, int32_t vertices) {
   size_t corners = 3 * (size_t)fine->nface;
   for (int attempt = 0; attempt < 12; attempt++) {
     size_t wanted = 6 * (size_t)(vertices * (1 + 0.02 * attempt) - 2);
@@ -296,12 +296,12 @@ static abut_status decimate(draft *d, const abut_mesh *fine, const mesh_room *w,
     if (got > 3 * 2 * (size_t)d->most_points) continue;
     for (size_t i = 0; i < got; i++) d->faces[i] = (int32_t)w->kept[i];
     d->nface = (int32_t)(got / 3);
-    ABUT_TRY(abut_faces_drop_folds(d->faces, &d->nface));
+    ATTEMPT(faces_drop_folds(d->faces, &d->nface));
     if (d->nface < 4 || !keep_used(d, fine->points, w->number, fine->npoint)) continue;
-    ABUT_TRY(part_edges(d));
-    if (abut_mesh_check_closed(d->faces, d->nface) == ABUT_OK) return part_sheets(d);
+    ATTEMPT(part_edges(d));
+    if (mesh_check_closed(d->faces, d->nface) == ABUT_OK) return part_sheets(d);
   }
-  return abut_fail(ABUT_ERROR_MODEL, "surface: its %lld triangles do not decimate to %d vertices",
+  return fail_with(ABUT_ERROR_MODEL, "surface: its %lld triangles do not decimate to %d vertices",
                    (long long)fine->nface, vertices);
 }
 
@@ -344,7 +344,7 @@ static abut_status order_vertices(draft *d) {
   int32_t *number = malloc((size_t)n * sizeof *number);
   if (!set || !points || !number) {
     free(set), free(points), free(number);
-    return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", n);
+    return fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", n);
   }
   for (int32_t i = 0; i < n; i++) set[i].vertex = i;
   cluster(d->points, set, n);
@@ -358,7 +358,7 @@ static abut_status order_vertices(draft *d) {
   return ABUT_OK;
 }
 
-static double extent_of(const abut_mesh *mesh, double middle[3]) {
+static double extent_of(const triangle_mesh *mesh, double middle[3]) {
   double extent = 0;
   for (int k = 0; k < 3; k++) {
     double low = INFINITY, high = -INFINITY;
@@ -370,7 +370,7 @@ static double extent_of(const abut_mesh *mesh, double middle[3]) {
   return extent;
 }
 
-static abut_status draft_mesh(draft *d, const abut_mesh *fine, int32_t vertices) {
+static abut_status draft_mesh(draft *d, const triangle_mesh *fine, int32_t vertices) {
   double middle[3];
   size_t corners = 3 * (size_t)fine->nface, points = 3 * (size_t)fine->npoint;
   mesh_room w = {malloc(points * sizeof *w.positions), malloc(corners * sizeof *w.from),
@@ -379,7 +379,7 @@ static abut_status draft_mesh(draft *d, const abut_mesh *fine, int32_t vertices)
   abut_status status = ABUT_OK;
   d->extent = extent_of(fine, middle);
   if (!w.positions || !w.from || !w.kept || !w.number || !chords) {
-    status = abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %lld triangles", (long long)fine->nface);
+    status = fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %lld triangles", (long long)fine->nface);
   } else {
     for (size_t i = 0; i < points; i++)
       w.positions[i] = (float)((fine->points[i] - middle[i % 3]) / d->extent);
@@ -394,9 +394,9 @@ static abut_status draft_mesh(draft *d, const abut_mesh *fine, int32_t vertices)
   return status;
 }
 
-abut_status abut_surface_decimate(abut_surface *s, const abut_mesh *fine, int32_t vertices) {
-  abut_posed *posed;
-  ABUT_TRY(abut_surface_pose(s, &posed));
+abut_status surface_decimate(abut_surface *s, const triangle_mesh *fine, int32_t vertices) {
+  posed_primitive *posed;
+  ATTEMPT(surface_pose(s, &posed));
   /* some room above what is wanted, where decimation stops early */
   int32_t most = vertices + vertices / 4 + 8;
   draft d = {.posed = posed, .primitive_count = s->primitive_count, .tau = s->tau, .most_points = most};
@@ -405,7 +405,7 @@ abut_status abut_surface_decimate(abut_surface *s, const abut_mesh *fine, int32_
   int32_t *edges = malloc(6 * (size_t)most * sizeof *edges);
   abut_status status = d.points && d.faces && edges
                            ? draft_mesh(&d, fine, vertices)
-                           : abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", most);
+                           : fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %d vertices", most);
   free(posed);
   if (status != ABUT_OK) {
     free(d.points), free(d.faces), free(edges);
@@ -418,20 +418,20 @@ abut_status abut_surface_decimate(abut_surface *s, const abut_mesh *fine, int32_
   return ABUT_OK;
 }
 #else
-abut_status abut_surface_decimate(abut_surface *s, const abut_mesh *fine, int32_t vertices) {
+abut_status surface_decimate(abut_surface *s, const triangle_mesh *fine, int32_t vertices) {
   (void)s, (void)fine, (void)vertices;
-  return abut_fail(ABUT_ERROR_UNSUPPORTED, "built without meshoptimizer: contact meshes are not made");
+  return fail_with(ABUT_ERROR_UNSUPPORTED, "built without meshoptimizer: contact meshes are not made");
 }
 #endif
 
 abut_status abut_surface_make_mesh(abut_surface *surface, int32_t vertices) {
-  ABUT_TRY(surface_check_plain(surface));
-  if (vertices < ABUT_FEWEST_VERTICES || vertices > ABUT_MOST_VERTICES)
-    return abut_fail(ABUT_ERROR_ARGUMENT, "surface: vertices is %d, must be from %d to %d", vertices,
-                     ABUT_FEWEST_VERTICES, ABUT_MOST_VERTICES);
-  abut_mesh fine;
-  ABUT_TRY(abut_surface_march(surface, SAMPLES, &fine));
-  abut_status status = abut_surface_decimate(surface, &fine, vertices);
-  abut_mesh_free(&fine);
+  ATTEMPT(surface_check_plain(surface));
+  if (vertices < FEWEST_VERTICES || vertices > MOST_VERTICES)
+    return fail_with(ABUT_ERROR_ARGUMENT, "surface: vertices is %d, must be from %d to %d", vertices,
+                     FEWEST_VERTICES, MOST_VERTICES);
+  triangle_mesh fine;
+  ATTEMPT(surface_march(surface, SAMPLES, &fine));
+  abut_status status = surface_decimate(surface, &fine, vertices);
+  triangle_mesh_free(&fine);
   return status;
 }

@@ -13,13 +13,13 @@
 enum { EDGES = 7, MOST_TRIPLES = 64 };
 
 typedef struct march {
-  const abut_posed *posed;
+  const posed_primitive *posed;
   int32_t primitive_count;
   double tau;
-  const abut_fit_grid *grid; /* distance: phi */
-  int64_t step[8];           /* to the point at a corner of its cell */
-  int32_t *vertex;           /* EDGES per grid point: number of the vertex on it, -1 */
-  abut_mesh *mesh;
+  const mesh_grid *grid; /* distance: phi */
+  int64_t step[8];       /* to the point at a corner of its cell */
+  int32_t *vertex;       /* EDGES per grid point: number of the vertex on it, -1 */
+  triangle_mesh *mesh;
   int64_t point_capacity, face_capacity;
   int missing; /* there was no memory */
 } march;
@@ -31,7 +31,7 @@ static void widen(double low[3], double high[3], const double x[3]) {
 }
 
 /* The box of a superquadric: its frame's box, turned. */
-static void widen_superquadric(const abut_posed *p, double low[3], double high[3]) {
+static void widen_superquadric(const posed_primitive *p, double low[3], double high[3]) {
   double a[3], b[3];
   for (int k = 0; k < 3; k++) {
     double reach = 0;
@@ -44,15 +44,15 @@ static void widen_superquadric(const abut_posed *p, double low[3], double high[3
 /* The point that three planes have in common; 0 if there is none to speak of. */
 static int meet(const double *a, const double *b, const double *c, double x[3]) {
   double bc[3], ca[3], ab[3];
-  abuti_cross3(bc, b, c), abuti_cross3(ca, c, a), abuti_cross3(ab, a, b);
-  double volume = abuti_dot3(a, bc);
+  cross3(bc, b, c), cross3(ca, c, a), cross3(ab, a, b);
+  double volume = dot3(a, bc);
   if (fabs(volume) < 1e-9) return 0;
   for (int k = 0; k < 3; k++) x[k] = (a[3] * bc[k] + b[3] * ca[k] + c[3] * ab[k]) / volume;
   return 1;
 }
 
 /* The corners of a polyhedron: where three of its planes meet below all others. */
-static void widen_polyhedron(const abut_posed *p, double low[3], double high[3]) {
+static void widen_polyhedron(const posed_primitive *p, double low[3], double high[3]) {
   int32_t n = p->plane_count < MOST_TRIPLES ? p->plane_count : MOST_TRIPLES;
   for (int32_t i = 0; i < n; i++)
     for (int32_t j = i + 1; j < n; j++)
@@ -62,10 +62,10 @@ static void widen_polyhedron(const abut_posed *p, double low[3], double high[3])
         size = fabs(x[0]) + fabs(x[1]) + fabs(x[2]);
         int outside = 0;
         for (int32_t q = 0; q < p->plane_count; q++)
-          outside |= abuti_dot3(p->planes + 4 * q, x) > p->planes[4 * q + 3] + 1e-9 * size;
+          outside |= dot3(p->planes + 4 * q, x) > p->planes[4 * q + 3] + 1e-9 * size;
         if (outside) continue;
         double y[3];
-        for (int r = 0; r < 3; r++) y[r] = p->position[r] + abuti_dot3(p->rotation + 3 * r, x);
+        for (int r = 0; r < 3; r++) y[r] = p->position[r] + dot3(p->rotation + 3 * r, x);
         widen(low, high, y);
       }
 }
@@ -73,7 +73,7 @@ static void widen_polyhedron(const abut_posed *p, double low[3], double high[3])
 /* ---------------------------------------------------------------------------------------- triangles */
 
 static int32_t push(march *m, const double x[3]) {
-  abut_mesh *mesh = m->mesh;
+  triangle_mesh *mesh = m->mesh;
   if (mesh->npoint == m->point_capacity) {
     int64_t capacity = m->point_capacity ? 2 * m->point_capacity : 4096;
     double *points = realloc(mesh->points, 3 * (size_t)capacity * sizeof *points);
@@ -86,7 +86,7 @@ static int32_t push(march *m, const double x[3]) {
 }
 
 static void push_face(march *m, int32_t a, int32_t b, int32_t c, int turned) {
-  abut_mesh *mesh = m->mesh;
+  triangle_mesh *mesh = m->mesh;
   if (mesh->nface == m->face_capacity) {
     int64_t capacity = m->face_capacity ? 2 * m->face_capacity : 8192;
     int32_t *faces = realloc(mesh->faces, 3 * (size_t)capacity * sizeof *faces);
@@ -109,7 +109,7 @@ static double crossing(const march *m, const double x[3], const double y[3], dou
   for (int i = 0, side = 0; i < 40 && high - low > 1e-12; i++) {
     t = low + (high - low) * at_x / (at_x - at_y);
     between(x, y, t, p);
-    double phi = abut_posed_union(m->posed, m->primitive_count, m->tau, p, NULL);
+    double phi = posed_union(m->posed, m->primitive_count, m->tau, p, NULL);
     if (fabs(phi) < 1e-12 * m->grid->spacing) return t;
     int same = (phi < 0) == (at_x < 0);
     if (same) low = t, at_x = phi;
@@ -129,8 +129,8 @@ static int32_t vertex_between(march *m, int64_t cell, int a, int b) {
   int32_t *vertex = m->vertex + EDGES * from + (high - low - 1);
   if (*vertex >= 0) return *vertex;
   double x[3], y[3], at[3];
-  abut_fit_grid_point(m->grid, from, x);
-  abut_fit_grid_point(m->grid, to, y);
+  mesh_grid_point(m->grid, from, x);
+  mesh_grid_point(m->grid, to, y);
   /* not at the ends, where vertices of several edges would be one point */
   double t = crossing(m, x, y, m->grid->distance[from], m->grid->distance[to]);
   between(x, y, fmin(fmax(t, 1e-5), 1 - 1e-5), at);
@@ -176,13 +176,13 @@ static void march_cell(march *m, int64_t cell) {
   }
 }
 
-static abut_status march_grid(const abut_surface *s, const abut_posed *posed, const abut_fit_grid *grid,
-                              abut_mesh *mesh) {
+static abut_status march_grid(const abut_surface *s, const posed_primitive *posed, const mesh_grid *grid,
+                              triangle_mesh *mesh) {
   march m = {
       .posed = posed, .primitive_count = s->primitive_count, .tau = s->tau, .grid = grid, .mesh = mesh};
-  int64_t size = abut_fit_grid_size(grid);
+  int64_t size = mesh_grid_size(grid);
   m.vertex = malloc(EDGES * (size_t)size * sizeof *m.vertex);
-  if (!m.vertex) return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %lld cells", (long long)size);
+  if (!m.vertex) return fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %lld cells", (long long)size);
   for (int64_t i = 0; i < EDGES * size; i++) m.vertex[i] = -1;
   for (int i = 0; i < 8; i++)
     m.step[i] = (i & 1) + (i >> 1 & 1) * (int64_t)grid->n[0] + (i >> 2) * (int64_t)grid->n[0] * grid->n[1];
@@ -191,37 +191,37 @@ static abut_status march_grid(const abut_surface *s, const abut_posed *posed, co
       for (int32_t x = 0; x + 1 < grid->n[0]; x++)
         march_cell(&m, ((int64_t)z * grid->n[1] + y) * grid->n[0] + x);
   free(m.vertex);
-  if (m.missing) return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for its triangles");
+  if (m.missing) return fail_with(ABUT_ERROR_MEMORY, "surface: no memory for its triangles");
   return ABUT_OK;
 }
 
 /* ---------------------------------------------------------------------------------------- surface */
 
 /* phi at every grid point; fails where the union reaches the grid's border or no point is inside. */
-static abut_status fill(const abut_surface *s, const abut_posed *posed, abut_fit_grid *grid) {
-  int64_t size = abut_fit_grid_size(grid), inside = 0;
+static abut_status fill(const abut_surface *s, const posed_primitive *posed, mesh_grid *grid) {
+  int64_t size = mesh_grid_size(grid), inside = 0;
   for (int64_t i = 0; i < size; i++) {
     double x[3];
     int64_t rest = i, border = 0;
-    abut_fit_grid_point(grid, i, x);
-    grid->distance[i] = (float)abut_posed_union(posed, s->primitive_count, s->tau, x, NULL);
+    mesh_grid_point(grid, i, x);
+    grid->distance[i] = (float)posed_union(posed, s->primitive_count, s->tau, x, NULL);
     for (int k = 0; k < 3; rest /= grid->n[k], k++)
       border |= rest % grid->n[k] == 0 || rest % grid->n[k] == grid->n[k] - 1;
     inside += grid->distance[i] < 0;
     if (border && grid->distance[i] < 0)
-      return abut_fail(ABUT_ERROR_MODEL,
+      return fail_with(ABUT_ERROR_MODEL,
                        "surface: it reaches beyond (%g, %g, %g): a polyhedron is not bounded, "
                        "or tau of %g is large beside its primitives",
                        x[0], x[1], x[2], s->tau);
   }
   if (inside) return ABUT_OK;
-  return abut_fail(ABUT_ERROR_MODEL, "surface: none of %lld points is inside: its primitives are too thin",
+  return fail_with(ABUT_ERROR_MODEL, "surface: none of %lld points is inside: its primitives are too thin",
                    (long long)size);
 }
 
-static abut_status march_posed(const abut_surface *s, const abut_posed *posed, int32_t samples,
-                               abut_mesh *mesh) {
-  abut_fit_grid grid = {0};
+static abut_status march_posed(const abut_surface *s, const posed_primitive *posed, int32_t samples,
+                               triangle_mesh *mesh) {
+  mesh_grid grid = {0};
   double low[3] = {INFINITY, INFINITY, INFINITY}, high[3] = {-INFINITY, -INFINITY, -INFINITY}, longest = 0;
   for (int32_t l = 0; l < s->primitive_count; l++)
     if (posed[l].kind == ABUT_PRIMITIVE_POLYHEDRON)
@@ -230,21 +230,21 @@ static abut_status march_posed(const abut_surface *s, const abut_posed *posed, i
       widen_superquadric(posed + l, low, high);
   for (int k = 0; k < 3; k++) longest = fmax(longest, high[k] - low[k]);
   if (!(longest > 0 && longest < INFINITY))
-    return abut_fail(ABUT_ERROR_MODEL, "surface: the planes of a polyhedron bound nothing");
+    return fail_with(ABUT_ERROR_MODEL, "surface: the planes of a polyhedron bound nothing");
   double border = s->tau * log(s->primitive_count) + 2 * longest / samples;
-  ABUT_TRY(abut_fit_grid_make(low, high, samples, border, &grid));
+  ATTEMPT(mesh_grid_make(low, high, samples, border, &grid));
   abut_status status = fill(s, posed, &grid);
   if (status == ABUT_OK) status = march_grid(s, posed, &grid, mesh);
-  abut_fit_grid_free(&grid);
+  mesh_grid_free(&grid);
   return status;
 }
 
-abut_status abut_surface_march(const abut_surface *surface, int32_t samples, abut_mesh *mesh) {
-  abut_posed *posed;
+abut_status surface_march(const abut_surface *surface, int32_t samples, triangle_mesh *mesh) {
+  posed_primitive *posed;
   memset(mesh, 0, sizeof *mesh);
-  ABUT_TRY(abut_surface_pose(surface, &posed));
+  ATTEMPT(surface_pose(surface, &posed));
   abut_status status = march_posed(surface, posed, samples, mesh);
   free(posed);
-  if (status != ABUT_OK) abut_mesh_free(mesh);
+  if (status != ABUT_OK) triangle_mesh_free(mesh);
   return status;
 }

@@ -32,13 +32,13 @@ static int compare_corners(const void *a, const void *b) {
   return p->odd != q->odd ? p->odd - q->odd : p->face - q->face;
 }
 
-abut_status abut_faces_drop_folds(int32_t *faces, int32_t *nface) {
+abut_status faces_drop_folds(int32_t *faces, int32_t *nface) {
   corners *list = malloc(((size_t)*nface + 1) * sizeof *list);
   char *gone = calloc((size_t)*nface + 1, 1);
   int32_t count = 0;
   if (!list || !gone) {
     free(list), free(gone);
-    return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d triangles", *nface);
+    return fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %d triangles", *nface);
   }
   for (int32_t i = 0; i < *nface; i++) list[i] = corners_of(faces + 3 * i, i);
   qsort(list, (size_t)*nface, sizeof *list, compare_corners);
@@ -89,15 +89,15 @@ static void cut_triangle(int32_t *faces, int32_t *nface, int32_t corner, int32_t
   faces[after(corner)] = vertex, g[corner % 3] = vertex;
 }
 
-abut_status abut_faces_split_doubled(int32_t *faces, int32_t most_faces, int32_t *nface, int32_t most_points,
-                                     int32_t *npoint, int32_t (*ends)[2]) {
+abut_status faces_split_doubled(int32_t *faces, int32_t most_faces, int32_t *nface, int32_t most_points,
+                                int32_t *npoint, int32_t (*ends)[2]) {
   int32_t count = 3 * *nface;
   side *sides = malloc(((size_t)count + 1) * sizeof *sides);
   /* a triangle is cut once at most: its other corners may move */
   char *cut = calloc((size_t)*nface + 1, 1);
   if (!sides || !cut) {
     free(sides), free(cut);
-    return abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d triangles", *nface);
+    return fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %d triangles", *nface);
   }
   list_sides(faces, count, sides);
   for (int32_t i = 0, end; i < count; i = end) {
@@ -147,8 +147,8 @@ static void join_neighbours(const int32_t *faces, int32_t count, side *sides, in
   }
 }
 
-abut_status abut_faces_part_sheets(int32_t *faces, int32_t nface, int32_t most, int32_t *npoint,
-                                   int32_t *original) {
+abut_status faces_part_sheets(int32_t *faces, int32_t nface, int32_t most, int32_t *npoint,
+                              int32_t *original) {
   int32_t count = 3 * nface;
   side *sides = malloc(((size_t)count + 1) * sizeof *sides);
   int32_t *parent = malloc(((size_t)count + 1) * sizeof *parent);
@@ -169,7 +169,7 @@ abut_status abut_faces_part_sheets(int32_t *faces, int32_t nface, int32_t most, 
       faces[c] = name[root];
     }
   } else {
-    status = abut_fail(ABUT_ERROR_MEMORY, "surface: no memory for %d triangles", nface);
+    status = fail_with(ABUT_ERROR_MEMORY, "surface: no memory for %d triangles", nface);
   }
   free(sides), free(parent), free(name), free(taken);
   return status;

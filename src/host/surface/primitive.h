@@ -4,33 +4,27 @@
 #include "abut/surface.h"
 
 /* A primitive whose frame is known as a matrix, so that many points can be asked. */
-typedef struct abut_posed {
+typedef struct posed_primitive {
   int32_t kind;
   double position[3], rotation[9]; /* columns: its axes */
   double size[3], p1, p2;          /* powers 2 / e1, 2 / e2 */
   const double *planes;            /* plane_count x 4 */
   int32_t plane_count;
   double tau;
-} abut_posed;
+} posed_primitive;
 
-abut_posed abut_pose_primitive(const abut_surface *surface, int32_t primitive);
+posed_primitive pose_primitive(const abut_surface *surface, int32_t primitive);
 /* phi at x (m); gradient may be NULL. */
-double abut_posed_distance(const abut_posed *posed, const double x[3], double gradient[3]);
+double posed_distance(const posed_primitive *posed, const double x[3], double gradient[3]);
 
 /* Slopes of a superquadric's phi by its parameters. */
-enum {
-  ABUT_SLOPE_SIZE = 0,
-  ABUT_SLOPE_EXPONENT = 3,
-  ABUT_SLOPE_TURN = 5,
-  ABUT_SLOPE_MOVE = 8,
-  ABUT_SLOPES = 11
-};
+enum { SLOPE_SIZE = 0, SLOPE_EXPONENT = 3, SLOPE_TURN = 5, SLOPE_MOVE = 8, SLOPES = 11 };
 /* phi, its gradient, and slopes: by log a, b, c, by e1, e2, by a turn about the primitive's own axes, by its
  * position. */
-double abut_superquadric_slopes(const abut_posed *posed, const double x[3], double gradient[3],
-                                double slopes[ABUT_SLOPES]);
+double primitive_slopes(const posed_primitive *posed, const double x[3], double gradient[3],
+                        double slopes[SLOPES]);
 
 /* -tau log(exp(-a/tau) + exp(-b/tau)); *share: weight of a in its gradient. b may be infinite. */
-double abut_soft_minimum(double a, double b, double tau, double *share);
+double soft_minimum(double a, double b, double tau, double *share);
 
 #endif

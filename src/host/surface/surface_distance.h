@@ -8,9 +8,9 @@
  * four planes. */
 abut_status surface_check_plain(const abut_surface *surface);
 /* Every primitive of a surface that passed abut_surface_check, free with free(). */
-abut_status abut_surface_pose(const abut_surface *surface, abut_posed **posed);
+abut_status surface_pose(const abut_surface *surface, posed_primitive **posed);
 /* phi of the union at x, and its gradient, which may be NULL. */
-double abut_posed_union(const abut_posed *posed, int32_t count, double tau, const double x[3],
-                        double gradient[3]);
+double posed_union(const posed_primitive *posed, int32_t count, double tau, const double x[3],
+                   double gradient[3]);
 
 #endif

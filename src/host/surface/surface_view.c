@@ -37,7 +37,7 @@ static void bound_superquadric(const abut_primitive *q, double unit, sdf_source 
 }
 
 static void place_superquadric(const abut_primitive *q, double unit, sdf_source *out) {
-  abuti_quat_matrix(out->rotation, q->quaternion);
+  quat_matrix(out->rotation, q->quaternion);
   for (int i = 0; i < 3; i++) {
     out->center[i] = q->position[i] / unit;
     out->size[i] = q->size[i] / unit;
@@ -53,7 +53,7 @@ static void place_superquadric(const abut_primitive *q, double unit, sdf_source 
 /* Rows of a polyhedron: normal, offset in the surface's frame. It may be unbounded: no outer sphere. */
 static void place_polyhedron(const abut_surface *s, const abut_primitive *q, double unit, double *rows) {
   double r[9];
-  abuti_quat_matrix(r, q->quaternion);
+  quat_matrix(r, q->quaternion);
   for (int32_t i = 0; i < q->plane_count; i++, rows += SDF_ROW) {
     const double *plane = s->planes + 4 * (q->first_plane + i);
     rotate(r, plane, rows);
@@ -85,7 +85,7 @@ static double default_sigma(const double *points, int32_t n, int32_t i) {
 static void place_cloud(const abut_surface *s, const abut_primitive *q, double unit, double *rows,
                         double *given) {
   double r[9];
-  abuti_quat_matrix(r, q->quaternion);
+  quat_matrix(r, q->quaternion);
   const double *points = s->points + 7 * (int64_t)q->first_plane;
   for (int32_t i = 0; i < q->plane_count; i++, rows += SDF_ROW) {
     double sigma = points[7 * i + 6] > 0 ? points[7 * i + 6] : default_sigma(points, q->plane_count, i);
@@ -146,7 +146,7 @@ static abut_status check_sigmas(const item_kernels *k, const surface_view *view,
     const abut_primitive *q = &view->primitives[i];
     for (int32_t j = 0; j < rows_of(q); j++, row++)
       if (q->kind == ABUT_PRIMITIVE_POINT_CLOUD && rows[row * SDF_ROW + 6] * least * least > 1)
-        return abut_fail(ABUT_ERROR_ARGUMENT, "point %d: sigma is %g, in %s precision at least %g",
+        return fail_with(ABUT_ERROR_ARGUMENT, "point %d: sigma is %g, in %s precision at least %g",
                          q->first_plane + j, unit / sqrt(rows[row * SDF_ROW + 6]),
                          k->elem_size == 8 ? "double" : "single", least * unit);
   }
@@ -158,12 +158,12 @@ static abut_status check_lengths(const item_kernels *k, const surface_view *view
   for (int32_t i = 0; i < view->sdf.num; i++)
     for (int c = 0; c < 3; c++)
       if (!real_holds(k->elem_size, sources[i].center[c]) || !real_holds(k->elem_size, sources[i].size[c]))
-        return abut_fail(ABUT_ERROR_ARGUMENT,
+        return fail_with(ABUT_ERROR_ARGUMENT,
                          "primitive %d: position %g or size %g is beyond single precision in units of %g",
                          view->order[i], unit * sources[i].center[c], unit * sources[i].size[c], unit);
   for (int64_t i = 0; i < (int64_t)view->sdf.num_rows * SDF_ROW; i++)
     if (!real_holds(k->elem_size, rows[i]))
-      return abut_fail(ABUT_ERROR_ARGUMENT,
+      return fail_with(ABUT_ERROR_ARGUMENT,
                        "row %lld of planes and points: %g is beyond single precision in units of %g",
                        (long long)(i / SDF_ROW), rows[i], unit);
   return ABUT_OK;
@@ -193,7 +193,7 @@ abut_status surface_view_create(const item_kernels *kernels, const abut_surface 
   view->num_points = surface->point_count;
   abut_status status = ABUT_OK;
   if (!sources || !rows || !view->memory || !view->order || !view->primitives || !view->sigma) {
-    status = abut_fail(ABUT_ERROR_MEMORY, "a surface of %lld primitives: out of memory", (long long)num);
+    status = fail_with(ABUT_ERROR_MEMORY, "a surface of %lld primitives: out of memory", (long long)num);
     surface_view_destroy(view);
   } else {
     fill(surface, unit, view, sources, rows);

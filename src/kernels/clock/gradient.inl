@@ -66,7 +66,7 @@ KERNEL void stage_back_fetch(const step_params *k, lane_group *g, program_io *io
 FN void load_start(const step_params *k, lane_group *g, program_io *io, int lane) {
   STAGE_LOCALS
   const abut_model *m = k->model;
-  const abut_tape *t = &io->tape;
+  const rollout_tape *t = &io->tape;
   int64_t env = g->env[lane], step = g->step[lane], row = step * io->nenv + env;
   const elem *q = step == 0 ? (const elem *)t->qpos_start + env * m->nq
                             : (const elem *)t->qpos + (row - io->nenv) * m->nq;

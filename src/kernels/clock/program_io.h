@@ -39,14 +39,14 @@ typedef struct input_array {
 
 /* Everything the reverse pass needs of a recorded rollout: per step the velocity it started with, the
  * configuration it ended with, and its contacts. */
-typedef struct abut_tape {
+typedef struct rollout_tape {
   int64_t nstep, capacity_steps;
   char *qpos_start;            /* [N][nq] */
   char *qvel, *qpos;           /* [T][N][nv], [T][N][nq] */
   contact_record start, steps; /* [N], [T][N] */
   int64_t *done;               /* [N] steps that were simulated before the environment froze */
   char *ctrl;                  /* [T][N][nu] */
-} abut_tape;
+} rollout_tape;
 
 /* The rollout's outputs; NULL: not wanted. */
 typedef struct rollout_outputs {
@@ -84,7 +84,7 @@ typedef struct program_io {
   int32_t exact;    /* evaluate the true Hessian everywhere, as the adjoint needs it */
   batch_state state, next;
   parameter_array parameters[PARAM_COUNT];
-  abut_tape tape;
+  rollout_tape tape;
 #define INPUT(name, code, ...) input_array name;
 #include "kernels/clock/rollout_arrays.def"
   double kick;

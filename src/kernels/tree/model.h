@@ -4,18 +4,18 @@
 #include "abut/surface.h"
 
 /* X(name) of every count that sizes an array of model.def. */
-#define ABUT_MODEL_COUNTS(X)                                                                                 \
+#define MODEL_COUNTS(X)                                                                                      \
   X(nbody)                                                                                                   \
   X(njnt)                                                                                                    \
   X(nq) X(nv) X(nu) X(ngeom) X(npoint) X(nface) X(nnode) X(ntriangle) X(npair) X(nkey) X(nname) X(ntext)
 
 /* The same of its part about surfaces, which many files do not have. */
-#define ABUT_SURFACE_COUNTS(X) X(nsurface) X(nprimitive) X(nplane) X(nvertex) X(nedge) X(nfacet)
+#define MODEL_SURFACE_COUNTS(X) X(nsurface) X(nprimitive) X(nplane) X(nvertex) X(nedge) X(nfacet)
 
 struct abut_model {
 #define X(name) int32_t name;
-  ABUT_MODEL_COUNTS(X)
-  ABUT_SURFACE_COUNTS(X)
+  MODEL_COUNTS(X)
+  MODEL_SURFACE_COUNTS(X)
 #undef X
   int32_t warnings; /* offset of the warnings in text */
   double gravity[3];
