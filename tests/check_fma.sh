@@ -60,7 +60,7 @@ seen=0
 counts=$(mktemp)
 trap 'rm -f "$counts"' EXIT
 for instance in avx2_f64 avx2_f32 avx512_f64 avx512_f32; do
-  objects=$(find "$ABUT_BUILD/CMakeFiles/abut_kernels_$instance.dir" -name '*.o' 2>/dev/null) || continue
+  objects=$(find "$ABUT_BUILD"/CMakeFiles/abut_*_$instance.dir -name '*.o' 2>/dev/null) || continue
   [ -n "$objects" ] || continue
   seen=1
   case $instance in avx2*) register=%ymm ;; *) register=%zmm ;; esac

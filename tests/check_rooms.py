@@ -18,7 +18,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]')
 
 
 def room(path):
-    """src/host/model/pairs.c: host/model; src/kernels/table.h: kernels; include/abut/abut.h: include."""
+    """src/host/model/pairs.c: host/model; src/kernels/clock/table.h: kernels; include/abut/abut.h: include."""
     parts = path.split("/")
     if parts[0] == "include":
         return "include"

@@ -9,6 +9,7 @@
 #include "kernels/shape/plane.inl"
 #include "kernels/shape/closest.inl"
 #include "kernels/tree/rigid.inl"
+#include "kernels/tree/inertia.inl"
 #include "test.h"
 #include <float.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #define ABUT_LANES 1
 #define ABUT_TEAM 32
 #include <math.h>
-#include "kernels/kernels.inl"
+#include "kernels/method/implicit_kernels.inl"
 #include "kernels/items/items_table.h"
 #include "kernels/items/query.inl"
 #include "kernels/items/manifold.inl"
@@ -45,14 +45,14 @@ static void run_contacts_vjp(const manifold_params *p, manifold_job *job) {
 #define DECIDE(name) STAGE(name)
 #include "kernels/clock/clock.def"
 #define DECIDE(name) STAGE(name)
-#include "kernels/method/implicit.def"
+#include METHOD_DEF
 
 static const stage_function stages[STAGE_NUM] = {
 #define DECIDE(name) run_##name,
 #include "kernels/clock/clock.def"
 #define STAGE(name) run_##name,
 #define DECIDE(name) run_##name,
-#include "kernels/method/implicit.def"
+#include METHOD_DEF
 };
 
 #define NAME_(family, bits) team_##family##_f##bits

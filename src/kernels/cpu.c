@@ -1,9 +1,10 @@
-/* cpu.c: instantiates the stages for one instruction set and real type (ABUT_ISA, ABUT_REAL, ABUT_LANES). */
+/* cpu.c: instantiates the stages of a method (METHOD, METHOD_KERNELS: its list of kernel bodies) for one
+ * instruction set and real type (ABUT_ISA, ABUT_REAL, ABUT_LANES). */
 #include <math.h>
-#include "kernels/kernels.inl"
+#include METHOD_KERNELS
 
-#define NAME_(isa, bits) abut_implicit_##isa##_f##bits
-#define NAME(isa, bits) NAME_(isa, bits)
+#define NAME_(method, isa, bits) abut_##method##_##isa##_f##bits
+#define NAME(method, isa, bits) NAME_(method, isa, bits)
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
 
@@ -12,7 +13,7 @@ static const stage_function stages[STAGE_NUM] = {
 #include "kernels/clock/clock.def"
 #define STAGE(name) stage_##name,
 #define DECIDE(name) stage_##name,
-#include "kernels/method/implicit.def"
+#include METHOD_DEF
 };
-extern const method_kernels NAME(ABUT_ISA, ABUT_REAL);
-const method_kernels NAME(ABUT_ISA, ABUT_REAL) = {TEXT(ABUT_ISA), ABUT_LANES, sizeof(elem), stages};
+extern const method_kernels NAME(METHOD, ABUT_ISA, ABUT_REAL);
+const method_kernels NAME(METHOD, ABUT_ISA, ABUT_REAL) = {TEXT(ABUT_ISA), ABUT_LANES, sizeof(elem), stages};

@@ -1,5 +1,6 @@
-/* cuda.cu: instantiates the kernels for GPUs, for one real type (ABUT_REAL) and team (ABUT_TEAM): no
- * arithmetic. A kernel is one stage for all environments; each has a lane group of one lane.
+/* cuda.cu: instantiates the stages of a method (METHOD, METHOD_KERNELS) for GPUs, for one real type
+ * (ABUT_REAL) and team (ABUT_TEAM): no arithmetic. A kernel is one stage for all environments; each has a
+ * lane group of one lane.
  *
  * ABUT_TEAM 32: a warp works for one environment, whose fields lie one after the other. Its threads share
  *   pairs, bodies and rows of H. For batches that would leave the GPU idle otherwise.
@@ -14,13 +15,11 @@
 #endif
 #include <math.h>
 #include "kernels/lane/global.h"
-#include "kernels/kernels.inl"
-#include "kernels/items/roof.inl"
+#include METHOD_KERNELS
 
-#define NAME__(name, bits, team) abut_##name##_f##bits##_team##team
-#define NAME_(name, bits, team) NAME__(name, bits, team)
-#define NAME(name) NAME_(name, ABUT_REAL, ABUT_TEAM)
-#define METHOD_NAME(name) NAME(implicit_##name)
+#define NAME__(method, name, bits, team) abut_##method##_##name##_f##bits##_team##team
+#define NAME_(method, name, bits, team) NAME__(method, name, bits, team)
+#define NAME(name) NAME_(METHOD, name, ABUT_REAL, ABUT_TEAM)
 
 #define STAGE(name)                                                                                          \
   GLOBAL(stage_##name)(const step_params *k, lane_group *g, program_io *io, int num) {                       \
@@ -38,35 +37,13 @@
     int e = TEAM_NUMBER;                                                                                     \
     if (e < num) stage_##name(k, g + e, io);                                                                 \
   }
-#include "kernels/method/implicit.def"
+#include METHOD_DEF
 
 /* By the method's STAGE_*, for cudaLaunchKernel. */
-LINKAGE const void *const METHOD_NAME(stages)[STAGE_NUM] = {
+LINKAGE const void *const NAME(stages)[STAGE_NUM] = {
 #define DECIDE(name) (const void *)NAME(stage_##name),
 #include "kernels/clock/clock.def"
 #define STAGE(name) (const void *)NAME(stage_##name),
 #define DECIDE(name) (const void *)NAME(stage_##name),
-#include "kernels/method/implicit.def"
+#include METHOD_DEF
 };
-
-#if ABUT_TEAM == 1
-GLOBAL(roof)(elem *out, int which, int rounds) { roof(out, which, rounds); }
-LINKAGE const void *const NAME(roof_kernel) = (const void *)NAME(roof);
-#endif
-
-#if ABUT_REAL == 64 && ABUT_TEAM == 1 /* one suffices */
-GLOBAL(again)(const program_io *io, int which, cudaGraphConditionalHandle loop) {
-  cudaGraphSetConditional(loop, program_again(io, which));
-}
-GLOBAL(begin)(program_io *io, program_io from) { program_begin(io, &from); }
-GLOBAL(commit)(program_io *io, int num, int qpos, int qvel, int contact) {
-  int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i / 32 < num) program_commit(io, i / 32, (int)(i % 32), qpos, qvel, contact);
-}
-GLOBAL(gate)(program_tally *tally, int64_t generation, cudaGraphConditionalHandle branch) {
-  cudaGraphSetConditional(branch, program_open(tally, generation));
-}
-/* In the order of control_id. */
-LINKAGE const void *const abut_controls[] = {(const void *)NAME(again), (const void *)NAME(begin),
-                                             (const void *)NAME(commit), (const void *)NAME(gate)};
-#endif

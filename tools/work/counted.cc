@@ -4,7 +4,7 @@
 #define ABUT_COUNTED
 #define ABUT_NO_LONGRANGE
 #include <math.h>
-#include "kernels/kernels.inl"
+#include "kernels/method/implicit_kernels.inl"
 #include "kernels/items/items_table.h"
 #include "kernels/items/query.inl"
 #include "kernels/items/manifold.inl"
@@ -51,14 +51,14 @@ static void counted_distance(distance_block *q) {
 #define DECIDE(name) STAGE(name)
 #include "kernels/clock/clock.def"
 #define DECIDE(name) STAGE(name)
-#include "kernels/method/implicit.def"
+#include METHOD_DEF
 
 static const stage_function stages[STAGE_NUM] = {
 #define DECIDE(name) counted_##name,
 #include "kernels/clock/clock.def"
 #define STAGE(name) counted_##name,
 #define DECIDE(name) counted_##name,
-#include "kernels/method/implicit.def"
+#include METHOD_DEF
 };
 
 #define NAME_(family, bits) counted_##family##_f##bits

@@ -4,7 +4,7 @@
 #define ABUT_TALLY_H
 #include "kernels/items/items_table.h"
 #include "kernels/method/implicit.h"
-#include "kernels/table.h"
+#include "kernels/clock/table.h"
 
 /* additions: subtractions too. bytes: of the environment, each once per call where it is read and once where
  * it is written. */

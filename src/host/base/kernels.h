@@ -3,7 +3,7 @@
 #define ABUT_HOST_KERNELS_H
 #include "host/base/status.h"
 #include "kernels/items/items_table.h"
-#include "kernels/table.h"
+#include "kernels/clock/table.h"
 
 /* The widest for a caller's dtype, of kernels over items, of a method's. Fails where that is none, or was not
  * built for this processor. */

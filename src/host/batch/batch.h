@@ -48,7 +48,8 @@ static inline void elem_put(const abut_batch *b, char *array, int64_t i, double 
     ((float *)array)[i] = (float)x;
 }
 
-/* precision.c: fails where the batch's real type does not hold an option or a number of the model. */
+/* precision.c: fails where the batch's real type does not hold an option of every method, or a number of the
+ * model. */
 abut_status precision_check(const abut_model *model, const abut_options *resolved);
 
 /* worker.c */

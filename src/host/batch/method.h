@@ -4,7 +4,7 @@
 #ifndef ABUT_HOST_METHOD_H
 #define ABUT_HOST_METHOD_H
 #include "host/base/placer.h"
-#include "kernels/table.h"
+#include "kernels/clock/table.h"
 
 /* kind >= 0: left out where the model has no pairs of that kind. */
 typedef struct phase_stage {
@@ -50,6 +50,10 @@ typedef struct method {
   const method_kernels *const *instances; /* for CPUs, widest last, NULL at the end */
   const void *const *const (*gpu)[2];     /* kernels of the stages: [f64, f32][team 1, 32]; NULL: none */
 } method;
+
+/* For resolve, of an option that kernels divide by: fails where o->dtype is f32 and it or its inverse is
+ * beyond `most`. */
+abut_status precision_range(const abut_options *o, const char *option, double value, double most);
 
 /* In the order of abut_options.method. */
 extern const method *const methods[];

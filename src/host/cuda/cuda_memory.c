@@ -153,11 +153,11 @@ void cuda_state_copies(const abut_batch *b, const batch_state *d, state_copy cop
 }
 
 extern const void *const abut_controls[CONTROL_COUNT];
-extern const void *const abut_roof_kernel_f64_team1, *const abut_roof_kernel_f32_team1;
+extern const void *const abut_roof_kernel_f64, *const abut_roof_kernel_f32;
 
 const void *cuda_control(control_id which) { return abut_controls[which]; }
 const void *cuda_roof(int32_t dtype) {
-  return dtype == ABUT_F64 ? abut_roof_kernel_f64_team1 : abut_roof_kernel_f32_team1;
+  return dtype == ABUT_F64 ? abut_roof_kernel_f64 : abut_roof_kernel_f32;
 }
 
 #else

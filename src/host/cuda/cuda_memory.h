@@ -49,7 +49,7 @@ typedef enum control_id {
   CONTROL_COUNT
 } control_id;
 const void *cuda_control(control_id which);
-/* The kernel that does nothing but one operation (kernels/items/roof.inl). */
+/* The kernel that does nothing but one operation (kernels/lane/roof.inl). */
 const void *cuda_roof(int32_t dtype);
 
 /* For tests: the host repeats rounds instead of the device; pinned buffers of so many bytes. */

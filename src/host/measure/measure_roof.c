@@ -1,5 +1,5 @@
 /* measure_roof.c: what a GPU can do at best: copies in its memory, and chains of one operation
- * (kernels/items/roof.inl). The best of several runs, after others have woken its clocks. */
+ * (kernels/lane/roof.inl). The best of several runs, after others have woken its clocks. */
 #include "host/measure/measure_roof.h"
 #include "host/cuda/cuda_context.h"
 

@@ -9,15 +9,14 @@
  * All decisions are stages too (kernels/clock, kernels/method/implicit_clock.inl), so that whoever runs a
  * program, threads here or a GPU, only repeats lists. */
 #include "host/base/option.h"
-#include "host/batch/layout.h"
-#include "host/batch/method.h"
+#include "host/base/real.h"
 #include "host/method/implicit_pairs.h"
+#define METHOD implicit
+#include "host/batch/method_tables.h"
 #include <math.h>
 
 /* ---------------------------------------------------------------- programs */
 
-#define DO(name)                                                                                             \
-  { STAGE_##name, -1 }
 #define DO_TERM(verb, term) {STAGE_##verb##_##term, TERM_##term},
 #define DO_TERMS(verb) TERMS(DO_TERM, verb)
 
@@ -68,9 +67,6 @@ static const phase_stage reverse_step[] = {
     /* lanes that are at the start of their rollout */
     DO(back_start), DO(reverse_start), DO(back_finished)};
 
-#define PHASE(stages, repeat)                                                                                \
-  { stages, (int32_t)(sizeof(stages) / sizeof *(stages)), repeat }
-
 /* ---------------------------------------------------------------- options */
 
 static void implicit_defaults(abut_options *options) {
@@ -92,6 +88,20 @@ static abut_status check_choices(const abut_implicit_options *o) {
   return ABUT_OK;
 }
 
+/* What f32 holds, and its inverse. */
+static abut_status check_precision(const abut_options *options) {
+  const abut_implicit_options *o = &options->implicit;
+  ATTEMPT(precision_range(options, "reach", o->reach, 1e30));
+  ATTEMPT(precision_range(options, "stiffness", o->stiffness, 1e30));
+  ATTEMPT(precision_range(options, "length", o->length, 1e30));
+  ATTEMPT(precision_range(options, "gap0", o->gap0, 1e30));
+  ATTEMPT(precision_range(options, "slip_velocity", o->slip_velocity, 1e30));
+  ATTEMPT(precision_range(options, "epsilon", o->epsilon, 1e30));
+  if (options->dtype == ABUT_F64 || real_holds(4, o->max_separation)) return ABUT_OK;
+  return fail_with(ABUT_ERROR_ARGUMENT, "option max_separation: %g is beyond single precision",
+                   o->max_separation);
+}
+
 static abut_status implicit_resolve(const abut_model *model, abut_options *options) {
   abut_implicit_options *o = &options->implicit;
   (void)model;
@@ -107,28 +117,13 @@ static abut_status implicit_resolve(const abut_model *model, abut_options *optio
                o->max_separation);
   OPTION_RANGE(o->slip_velocity > 0 && isfinite(o->slip_velocity), "slip_velocity", "g", o->slip_velocity);
   OPTION_RANGE(o->epsilon > 0 && o->epsilon <= 100, "epsilon", "g", o->epsilon);
-  return ABUT_OK;
+  return check_precision(options);
 }
 
 /* ---------------------------------------------------------------- fields */
 
 static abut_status implicit_layout(const abut_model *m, step_params *k) {
-  const int64_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, ngeom = m->ngeom, npt = k->npt;
-#define TRIANGLE(n) ((n) * ((n) + 1) / 2)
-  const int64_t work[WORK_NUM] = {
-#define WORK(name, count) count,
-#include "kernels/clock/clock.def"
-#define WORK(name, count) count,
-#include "kernels/method/implicit.def"
-  };
-  const int64_t slot[SLOT_NUM] = {
-#define SLOT(name, count) count,
-#include "kernels/clock/clock.def"
-#define SLOT(name, count) count,
-#include "kernels/method/implicit.def"
-  };
-  ATTEMPT(layout_work(k, work, WORK_NUM));
-  ATTEMPT(layout_slot(k, slot, SLOT_NUM));
+  ATTEMPT(method_fields(m, k));
   implicit_pairs(m, &k->options, (pair_info *)k->pairs, k->kind_pair);
   double *radius = (double *)k->body_radius;
   for (int32_t i = k->kind_pair[TERM_longrange]; i < k->kind_pair[TERM_longrange + 1]; i++)
@@ -166,43 +161,7 @@ static void implicit_place(placer *p, const step_params *k, int32_t lanes, size_
 
 /* ---------------------------------------------------------------- the method */
 
-static const char *const stage_names[STAGE_NUM] = {
-#define DECIDE(name) #name,
-#include "kernels/clock/clock.def"
-#define STAGE(name) #name,
-#define DECIDE(name) #name,
-#include "kernels/method/implicit.def"
-};
-static const uint8_t decides[STAGE_NUM] = {
-#define DECIDE(name) 1,
-#include "kernels/clock/clock.def"
-#define STAGE(name) 0,
-#define DECIDE(name) 1,
-#include "kernels/method/implicit.def"
-};
-
-/* X(instruction set, bits of real), written by cmake/Kernels.cmake, widest last */
-#define X(isa, bits) extern const method_kernels abut_implicit_##isa##_f##bits;
-#include "instances.def"
-#undef X
-static const method_kernels *const instances[] = {
-#define X(isa, bits) &abut_implicit_##isa##_f##bits,
-#include "instances.def"
-#undef X
-    NULL};
-
-#ifdef ABUT_HAVE_CUDA
-extern const void *const abut_implicit_stages_f64_team1[], *const abut_implicit_stages_f64_team32[];
-extern const void *const abut_implicit_stages_f32_team1[], *const abut_implicit_stages_f32_team32[];
-static const void *const *const gpu[2][2] = {
-    {abut_implicit_stages_f64_team1, abut_implicit_stages_f64_team32},
-    {abut_implicit_stages_f32_team1, abut_implicit_stages_f32_team32}};
-#define GPU gpu
-#else
-#define GPU NULL
-#endif
-
-_Static_assert((int)STAGE_NUM <= MAX_STAGES && sizeof(implicit_group) <= MAX_OWN, "bounds of method.h");
+_Static_assert(sizeof(implicit_group) <= MAX_OWN, "bound of method.h");
 
 extern const method implicit_method;
 const method implicit_method = {
@@ -223,9 +182,4 @@ const method implicit_method = {
                 .turn = {PHASE(reverse_step, -1)},
                 .turns = 1,
                 .reverse = 1},
-    .kept = KEPT,
-    .stages = STAGE_NUM,
-    .stage_names = stage_names,
-    .decides = decides,
-    .instances = instances,
-    .gpu = GPU};
+    METHOD_TABLES};

@@ -1,5 +1,5 @@
 /* group.h: W environments in flight in one team, W the width of a vector, or one on a GPU. Its arrays are
- * placed by the host (host/batch/group.c). Masks are bit sets over lanes. */
+ * placed by the host (group_place in host/batch/layout.c). Masks are bit sets over lanes. */
 #ifndef ABUT_GROUP_H
 #define ABUT_GROUP_H
 #include "kernels/clock/params.h"

@@ -71,9 +71,21 @@ KERNEL void slots_update(const step_params *k, lane_group *g, program_io *io, ui
   if (changed) slots_order(k, g);
 }
 
-/* What the method keeps of a contact (KEEP), one field behind the other. */
-FN void kept_load(const step_params *k, real *slots, int32_t s, int lane, const elem *from);
-FN void kept_store(const step_params *k, real *slots, int32_t s, int lane, elem *to);
+/* What the method keeps of a contact, one field behind the other. */
+FN void kept_load(const step_params *k, real *slots, int32_t s, int lane, const elem *from) {
+  (void)k, (void)slots, (void)s, (void)lane, (void)from; /* a method may keep nothing */
+#define KEEP(name, count)                                                                                    \
+  lane_load(SLOT_AT(s, name), lane, count, from);                                                            \
+  from += count;
+#include METHOD_DEF
+}
+FN void kept_store(const step_params *k, real *slots, int32_t s, int lane, elem *to) {
+  (void)k, (void)slots, (void)s, (void)lane, (void)to; /* a method may keep nothing */
+#define KEEP(name, count)                                                                                    \
+  lane_store(SLOT_AT(s, name), lane, count, to);                                                             \
+  to += count;
+#include METHOD_DEF
+}
 
 FN void record_load(const step_params *k, lane_group *g, program_io *io, int lane, const contact_record *r,
                     int64_t row) {

@@ -8,6 +8,7 @@
 #include "kernels/shape/plane.inl"
 #include "kernels/shape/closest.inl"
 #include "kernels/tree/rigid.inl"
+#include "kernels/tree/inertia.inl"
 #include "kernels/term/pair.inl"
 #include "kernels/term/friction.inl"
 #include "kernels/term/hull.inl"

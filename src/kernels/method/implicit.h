@@ -1,52 +1,15 @@
-/* implicit.h: the implicit step's names for its sets, stages, fields and terms, and what its lane groups have
- * of their own. No lane types, so that host code reads it too; one method in a translation unit. */
+/* implicit.h: the implicit step's names, those of its terms, and what its lane groups have of their own. No
+ * lane types, so that host code reads it too. */
 #ifndef ABUT_IMPLICIT_H
 #define ABUT_IMPLICIT_H
-#include <assert.h>
-#include "kernels/clock/group.h"
 #include "kernels/term/terms.def"
+#define METHOD_DEF "kernels/method/implicit.def"
+#include "kernels/clock/names.h"
 
-enum {
-#define LANE_SET(name) SET_##name,
-#include "kernels/clock/clock.def"
-#define LANE_SET(name) SET_##name,
-#include "kernels/method/implicit.def"
-  SET_NUM
-};
-enum {
-#define DECIDE(name) STAGE_##name,
-#include "kernels/clock/clock.def"
-#define STAGE(name) STAGE_##name,
-#define DECIDE(name) STAGE_##name,
-#include "kernels/method/implicit.def"
-  STAGE_NUM
-};
-enum {
-#define WORK(name, count) WORK_##name,
-#include "kernels/clock/clock.def"
-#define WORK(name, count) WORK_##name,
-#include "kernels/method/implicit.def"
-  WORK_NUM
-};
-enum {
-#define SLOT(name, count) SLOT_##name,
-#include "kernels/clock/clock.def"
-#define SLOT(name, count) SLOT_##name,
-#include "kernels/method/implicit.def"
-  SLOT_NUM
-};
-/* Numbers of a contact that outlive the step. */
-enum {
-  KEPT = 0
-#define KEEP(name, count) +(count)
-#include "kernels/method/implicit.def"
-};
 #define TERM_ID(x, name) TERM_##name,
 enum { TERMS(TERM_ID, ) TERM_NUM };
 #undef TERM_ID
-static_assert((int)SET_NUM <= MAX_SETS && (int)WORK_NUM <= MAX_WORK && (int)SLOT_NUM <= MAX_SLOT &&
-                  (int)TERM_NUM <= MAX_KINDS,
-              "room in clock/params.h");
+static_assert((int)TERM_NUM <= MAX_KINDS, "room in clock/params.h");
 
 enum { MAX_HALVINGS = 40 };
 

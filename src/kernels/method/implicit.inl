@@ -103,7 +103,19 @@ KERNEL void stage_boxes_trial(const step_params *k, lane_group *g, program_io *i
   for (int i = own(g)->term_slot[TERM_##term] + (term##_dealt ? TEAM_RANK : 0), s = 0;                       \
        i < own(g)->term_slot[TERM_##term + 1] && (term##_dealt || LEADER);                                   \
        i += term##_dealt ? ABUT_TEAM : 1)                                                                    \
-    for (uint32_t on = (s = g->order[i], g->slot_on[s] & g->live); on; on = 0)
+    for (uint32_t on = slot_lanes(g, i, &s); on; on = 0)
+FN uint32_t slot_lanes(lane_group *g, int i, int *s) {
+  *s = g->order[i];
+  return g->slot_on[*s] & g->live;
+}
+/* A pair needs all registers of a GPU's thread. */
+#define FREE_REGISTERS()                                                                                     \
+  do {                                                                                                       \
+    IN_MEMORY(&g);                                                                                           \
+    IN_MEMORY(&io);                                                                                          \
+    IN_MEMORY(&i);                                                                                           \
+    IN_MEMORY(&s);                                                                                           \
+  } while (0)
 /* Whether a term is ready: its leader has prepared it, or the others need not know. */
 #define TERM_READY(term, when) (!LEADER || term##_prepare(k, g, io, when))
 
@@ -129,6 +141,7 @@ KERNEL void stage_boxes_trial(const step_params *k, lane_group *g, program_io *i
   KERNEL void stage_evaluate_##term(const step_params *k, lane_group *g, program_io *io) {                   \
     int ready = TERM_READY(term, TERM_EVALUATE);                                                             \
     TERM_SLOTS(term, s, on) {                                                                                \
+      FREE_REGISTERS();                                                                                      \
       if (ready) term##_evaluate(k, g, s, mask_from_bits(on), (g->live & ~on) == 0, io->exact);              \
       IN_MEMORY(g);                                                                                          \
       if (GATHER_AT_ONCE) pair_gather(k, g, s);                                                              \
@@ -148,7 +161,10 @@ KERNEL void stage_boxes_trial(const step_params *k, lane_group *g, program_io *i
   KERNEL void stage_try_##term(const step_params *k, lane_group *g, program_io *io) {                        \
     uint32_t failed = 0;                                                                                     \
     if (!TERM_READY(term, TERM_TRY)) return;                                                                 \
-    TERM_SLOTS(term, s, on) failed = term##_try(k, g, s, mask_from_bits(on), failed);                        \
+    TERM_SLOTS(term, s, on) {                                                                                \
+      FREE_REGISTERS();                                                                                      \
+      failed = term##_try(k, g, s, mask_from_bits(on), failed);                                              \
+    }                                                                                                        \
   }
 #define ACCEPT(verb, term)                                                                                   \
   KERNEL void stage_accept_##term(const step_params *k, lane_group *g, program_io *io) {                     \

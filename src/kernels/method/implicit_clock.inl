@@ -33,19 +33,6 @@ FN void slots_changed(const step_params *k, lane_group *g) {
   }
 }
 
-FN void kept_load(const step_params *k, real *slots, int32_t s, int lane, const elem *from) {
-#define KEEP(name, count)                                                                                    \
-  lane_load(SLOT_AT(s, name), lane, count, from);                                                            \
-  from += count;
-#include "kernels/method/implicit.def"
-}
-FN void kept_store(const step_params *k, real *slots, int32_t s, int lane, elem *to) {
-#define KEEP(name, count)                                                                                    \
-  lane_store(SLOT_AT(s, name), lane, count, to);                                                             \
-  to += count;
-#include "kernels/method/implicit.def"
-}
-
 /* Shapes of lanes that arrive may touch: they are moved apart before the rollout opens. live: these lanes. */
 KERNEL void stage_arrived(const step_params *k, lane_group *g, program_io *io) {
   (void)io;

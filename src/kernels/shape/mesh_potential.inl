@@ -389,7 +389,7 @@ FN real far_clear_balls(const far_motion *m, const far_nodes *old, const far_nod
 }
 
 /* The same of two triangles: of a plane that moves with the mean of both bodies, from that of the iterate to
- * q (contact_dip). then: the pair at the iterate. */
+ * q (hull_dip). then: the pair at the iterate. */
 CALL real far_clear_plane(const far_pair *then, const far_list *list, const far_entry *entry, int num,
                           const far_motion *m, const far_nodes *old, plane_state q, real low_try) {
   far_triangles before;

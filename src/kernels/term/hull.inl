@@ -134,8 +134,8 @@ FN void hull_convex(const contact_frame *c, const plane_terms *t, plane_state p,
 }
 
 /* The normal part of a pair at plane p. convex: share of its negative curvature to make good. */
-FN void hull_normal(const contact_frame *c, plane_state p, int exact, real convex, real *slot_rows,
-                    contact_sum *sum) {
+CALL void hull_normal(const contact_frame *c, plane_state p, int exact, real convex, real *slot_rows,
+                      contact_sum *sum) {
   plane_terms t;
   int both = c->pair->side[1].moves;
   plane_moments m[2];

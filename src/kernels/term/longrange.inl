@@ -403,7 +403,7 @@ FN void far_put_rub(const step_params *k, real *w, real *slots, int s, int pair_
 }
 
 /* Friction of a slot's pair at the iterate. */
-FN void far_evaluate_rub(const step_params *k, lane_group *g, int s, int exact) {
+CALL void far_evaluate_rub(const step_params *k, lane_group *g, int s, int exact) {
   STAGE_LOCALS
   int id = g->slot_pair[s];
   uint32_t rubs = 0;

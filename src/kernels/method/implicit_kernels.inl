@@ -1,9 +1,10 @@
-/* kernels.inl: all kernel bodies of the implicit step, in the order in which they need each other. */
+/* implicit_kernels.inl: all kernel bodies of the implicit step, in the order in which they need each other.
+ */
 #include "kernels/lane/lane.h"
 #include "kernels/lane/team.h"
 #include "kernels/lane/vector.h"
 #include "kernels/lane/random.h"
-#include "kernels/table.h"
+#include "kernels/clock/table.h"
 #include "kernels/method/implicit.h"
 #include "kernels/clock/fields.h"
 
@@ -13,6 +14,7 @@ FN implicit_group *own(const lane_group *g) { return (implicit_group *)g->own; }
 #include "kernels/shape/plane.inl"
 #include "kernels/shape/closest.inl"
 #include "kernels/tree/rigid.inl"
+#include "kernels/tree/inertia.inl"
 #include "kernels/tree/actuation.inl"
 #include "kernels/term/pair.inl"
 #include "kernels/term/friction.inl"
