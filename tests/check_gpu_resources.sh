@@ -12,7 +12,8 @@ ls "$reports"/*.report >/dev/null 2>&1 || { echo "FAILED: no reports of nvcc in 
 measured() {
   awk '
     /Compiling entry function/ { split($0, part, "\047"); kernel = part[2]; arch = part[4]
-      sub(/^_Z[0-9]+abut_/, "", kernel); sub(/_team32P.*/, "_team32", kernel); sub(/_team1P.*/, "_team1", kernel) }
+      sub(/^_Z[0-9]+abut_/, "", kernel); sub(/_team32P.*/, "_team32", kernel); sub(/_team1P.*/, "_team1", kernel)
+      sub(/_f64P.*/, "_f64", kernel); sub(/_f32P.*/, "_f32", kernel) }
     /bytes stack frame/ { stack = $1 }
     /Used [0-9]+ registers/ { for (i = 1; i < NF; i++) if ($i == "Used") print kernel, arch, $(i + 1), stack }
   ' "$reports"/*.report | sort
