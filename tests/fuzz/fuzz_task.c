@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 static abut_model *model;
+static abut_batch *batch; /* of it */
 
 /* A body of each kind of joint, with a servo on the slide and on the hinge. */
 static abut_model *scene(void) {
@@ -32,9 +33,13 @@ static abut_model *scene(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   task t;
-  if (!model) model = scene();
+  if (!model) {
+    abut_options one = abut_default_options();
+    model = scene();
+    if (abut_batch_create(model, &one, &batch) != ABUT_OK) abort();
+  }
   if (task_parse(&t, "fuzz.json", (const char *)data, size) == CLI_OK && task_resolve(&t, model) == CLI_OK &&
-      problem_check(&t.problem, model) != ABUT_OK)
+      problem_check(&t.problem, batch) != ABUT_OK)
     abort();
   task_close(&t);
   return 0;
