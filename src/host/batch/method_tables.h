@@ -1,5 +1,5 @@
 /* method_tables.h: what of a method's struct follows from its .def, for its .c file, which first includes the
- * method's names and defines METHOD: field_counts, STAGE_TABLES and the instances of its kernels. */
+ * method's names and defines METHOD: method_fields, METHOD_TABLES, and DO and PHASE for its programs. */
 #include "host/batch/layout.h"
 #include "host/batch/method.h"
 
