@@ -119,7 +119,9 @@ abut_status abut_output_close(const char *path, char *partial, int32_t complete)
 static int write_stream(const char *path, const void *data, size_t size) {
   FILE *stream = fopen(path, "wb");
   if (!stream) return 0;
-  int good = fwrite(data, 1, size, stream) == size && fflush(stream) == 0 && fsync(fileno(stream)) == 0;
+  /* an empty file has no data to point at, which fwrite must not be given */
+  int good = !size || fwrite(data, 1, size, stream) == size;
+  good = good && fflush(stream) == 0 && fsync(fileno(stream)) == 0;
   int cause = errno;
   if (fclose(stream) != 0 && good) return 0;
   errno = cause;
