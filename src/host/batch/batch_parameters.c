@@ -13,14 +13,12 @@ _Static_assert(sizeof(abut_parameters) == PARAM_COUNT * sizeof(abut_tensor *),
                "abut_parameters has a member for each row of parameters.def, and no other");
 
 void parameters_count(abut_batch *b) {
-  const abut_model *m = b->model;
-  const int32_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, ngeom = m->ngeom;
-  const int32_t counts[PARAM_COUNT] = {
+  MODEL_SIZES(b->model)
+  const int64_t counts[PARAM_COUNT] = {
 #define PARAMETER(name, count, initial, rule, bar) count,
 #include "kernels/clock/parameters.def"
   };
-  for (int i = 0; i < PARAM_COUNT; i++) b->parameters[i].n = counts[i];
-  (void)nq, (void)nv, (void)nu, (void)nbody, (void)ngeom;
+  for (int i = 0; i < PARAM_COUNT; i++) b->parameters[i].n = (int32_t)counts[i];
 }
 
 /* Number j of parameter i where nobody set it. */

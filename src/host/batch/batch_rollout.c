@@ -31,9 +31,8 @@ _Static_assert(sizeof(abut_rollout_args) - offsetof(abut_rollout_args, qpos) ==
 /* The caller's arrays, and where io points to them. */
 static void arrays_of(const abut_batch *b, const abut_rollout_args *a, program_io *io,
                       caller_array list[ARRAYS]) {
-  const abut_model *m = b->model;
   const int64_t n = b->options.nenv, t = a->nstep;
-  const int32_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, npair = m->npair;
+  MODEL_SIZES(b->model)
   const caller_array all[ARRAYS] = {
 #define INPUT(name, code, ...)                                                                               \
   {#name, a->name, code, EXTENTS(__VA_ARGS__), {__VA_ARGS__}, ARRAY_IN_BROADCAST, &io->name.data},

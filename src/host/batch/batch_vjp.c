@@ -22,9 +22,8 @@ _Static_assert(offsetof(abut_vjp_args, enqueue) == ARRAYS * sizeof(abut_tensor *
 /* The caller's arrays, and where io points to them. */
 static void arrays_of(const abut_batch *b, const abut_vjp_args *a, program_io *io,
                       caller_array list[ARRAYS]) {
-  const abut_model *m = b->model;
   const int64_t n = b->options.nenv, t = b->tape.nstep;
-  const int32_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, ngeom = m->ngeom, npair = m->npair;
+  MODEL_SIZES(b->model)
   const caller_array all[ARRAYS] = {
 #define GIVEN(name, code, ...)                                                                               \
   {#name, a->name, code, EXTENTS(__VA_ARGS__), {__VA_ARGS__}, ARRAY_IN, &io->bar.name},

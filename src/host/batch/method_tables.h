@@ -7,7 +7,8 @@
 
 /* Where the fields lie, of an environment and of a contact. */
 static abut_status method_fields(const abut_model *m, step_params *k) {
-  const int64_t nq = m->nq, nv = m->nv, nu = m->nu, nbody = m->nbody, ngeom = m->ngeom, npt = k->npt;
+  MODEL_SIZES(m)
+  __attribute__((unused)) const int64_t npt = k->npt;
   const int64_t work[WORK_NUM] = {
 #define WORK(name, count) count,
 #include "kernels/clock/clock.def"
@@ -20,7 +21,6 @@ static abut_status method_fields(const abut_model *m, step_params *k) {
 #define SLOT(name, count) count,
 #include METHOD_DEF
   };
-  (void)nq, (void)nv, (void)nu, (void)nbody, (void)ngeom, (void)npt;
   ATTEMPT(layout_work(k, work, WORK_NUM));
   return layout_slot(k, slot, SLOT_NUM);
 }

@@ -20,12 +20,11 @@ static void place_state(placer *p, const abut_batch *b, batch_state *s) {
 }
 
 static void place_model(placer *p, const abut_model *m, abut_model *at) {
-  const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
+  MODEL_SIZES(m)
   *at = *m;
 #define X(type, name, rows, columns) at->name = place(p, (int64_t)m->rows * (columns), sizeof(type));
 #include "kernels/tree/model.def"
 #undef X
-  (void)nq, (void)nv, (void)nu;
 }
 
 /* Environments whose fields interleave. */
@@ -60,12 +59,11 @@ size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at) 
 
 static abut_status fill_model(const abut_batch *b, const device_batch *at) {
   const abut_model *m = b->model;
-  const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
+  MODEL_SIZES(m)
 #define X(type, name, rows, columns)                                                                         \
   ATTEMPT(backend_cuda.write(b, at->model.name, m->name, (size_t)m->rows *(columns) * sizeof(type)));
 #include "kernels/tree/model.def"
 #undef X
-  (void)nq, (void)nv, (void)nu;
   return backend_cuda.write(b, at->model_at, &at->model, sizeof at->model);
 }
 

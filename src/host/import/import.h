@@ -48,8 +48,8 @@ abut_status findings_check(const finding_list *findings, const char *path, int32
 /* The remaining findings, one a line, free with free(); NULL if out of memory. */
 char *findings_text(const finding_list *findings);
 
-/* Compiles a file with MuJoCo, read as import_mujoco reads it. findings receives MuJoCo's own warnings
- * and the open meshes whose volume is needed. Free the result with mj_deleteModel. */
+/* import_compile.c. Compiles a file with MuJoCo, read as import_mujoco reads it. findings receives MuJoCo's
+ * own warnings and the open meshes whose volume is needed. Free the result with mj_deleteModel. */
 abut_status import_compile(const char *path, finding_list *findings, struct mjModel_ **mj);
 
 /* import_volume.c, with MuJoCo 3.3.7 or newer. Marks the geoms of a file that was read whose masses come from

@@ -17,8 +17,7 @@ int64_t model_array_bytes(int64_t rows, int64_t columns, int64_t element) {
 }
 
 int64_t model_bytes(const abut_model *model) {
-  /* the columns of model.def name these */
-  const int32_t nq = model->nq, nv = model->nv, nu = model->nu;
+  MODEL_SIZES(model)
   int64_t total = 0, bytes;
 #define X(type, name, rows, columns)                                                                         \
   bytes = model_array_bytes(model->rows, columns, (int64_t)sizeof(type));                                    \
@@ -46,7 +45,7 @@ abut_status model_allocate(abut_model *model) {
   if (bytes < 0 || (uint64_t)bytes > SIZE_MAX / 2)
     return fail_with(ABUT_ERROR_MEMORY, "model: an array would be longer than %d numbers", INT32_MAX);
   int missing = 0;
-  const int32_t nq = model->nq, nv = model->nv, nu = model->nu;
+  MODEL_SIZES(model)
 #define X(type, name, rows, columns)                                                                         \
   model->name = allocate_array(model->rows, columns, sizeof(type));                                          \
   missing |= !model->name;

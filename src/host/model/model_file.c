@@ -84,7 +84,7 @@ static int64_t file_bytes(uint32_t version, const abut_model *m) {
 /* ---------------------------------------------------------------------------------------- save */
 
 static void put_arrays(cursor *c, const abut_model *m) {
-  const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
+  MODEL_SIZES(m)
 #define X(type, name, rows, columns)                                                                         \
   put(c, m->name, (size_t)model_array_bytes(m->rows, columns, (int64_t)sizeof(type)));
 #include "kernels/tree/model.def"
@@ -148,7 +148,7 @@ static abut_status check_bytes(const char *path, unsigned char *bytes, int64_t s
 }
 
 static void take_arrays(cursor *c, abut_model *m) {
-  const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
+  MODEL_SIZES(m)
 #define X(type, name, rows, columns)                                                                         \
   take(c, m->name, (size_t)model_array_bytes(m->rows, columns, (int64_t)sizeof(type)));
 #include "kernels/tree/model.def"

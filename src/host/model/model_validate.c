@@ -82,7 +82,7 @@ static abut_status check_array(const abut_model *m, int bytes, const char *name,
 }
 
 abut_status model_check_numbers(const abut_model *m, int bytes) {
-  const int32_t nq = m->nq, nv = m->nv, nu = m->nu;
+  MODEL_SIZES(m)
   for (int k = 0; k < 3; k++)
     if (!real_holds(bytes, m->gravity[k]))
       return fail_with(ABUT_ERROR_MODEL, "gravity[%d] is %g, %s", k, m->gravity[k],

@@ -25,4 +25,11 @@ struct abut_model {
 #undef X
 };
 
+/* The counts of a model as locals of their names: rows of the .def tables (arrays, fields, parameters) are
+ * written over them. 64 bits, as rows multiply them. */
+#define MODEL_SIZE(name) __attribute__((unused)) const int64_t name = sized->name;
+#define MODEL_SIZES(model)                                                                                   \
+  const abut_model *const sized = (model);                                                                   \
+  MODEL_COUNTS(MODEL_SIZE)
+
 #endif
