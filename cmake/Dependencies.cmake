@@ -47,12 +47,15 @@ set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 target_link_libraries(abut_dependencies INTERFACE Threads::Threads m)
 
-find_package(MuJoCo MODULE QUIET)
+set(mujoco_loss "reading MJCF and URDF (.abut files still load)")
+find_package(MuJoCo 4000000 MODULE QUIET) # versions are as in its header
 if(MuJoCo_FOUND)
   use_dependency(abut_dependencies MUJOCO MuJoCo::MuJoCo)
   get_target_property(MuJoCo_LIBRARY MuJoCo::MuJoCo IMPORTED_LOCATION)
+elseif(MuJoCo_VERSION)
+  string(APPEND mujoco_loss "; ${MuJoCo_INCLUDE_DIR} has version ${MuJoCo_VERSION}, too old: tools/get_mujoco.sh")
 endif()
-note_dependency(MuJoCo "${MuJoCo_FOUND}" "${MuJoCo_LIBRARY}" "reading MJCF and URDF (.abut files still load)")
+note_dependency(MuJoCo "${MuJoCo_FOUND}" "${MuJoCo_LIBRARY}" "${mujoco_loss}")
 
 find_plain_library(QHULL qhull_r libqhull_r/libqhull_r.h)
 if(QHULL_FOUND)

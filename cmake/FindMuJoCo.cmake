@@ -1,13 +1,16 @@
 # FindMuJoCo.cmake: MuJoCo's C library: MUJOCO_ROOT, third_party/mujoco (tools/get_mujoco.sh) or the system's.
 #
-# Sets MuJoCo_FOUND, MuJoCo_VERSION (337 for 3.3.7), MuJoCo_LIBRARY, MuJoCo_INCLUDE_DIR and target MuJoCo::MuJoCo.
+# MUJOCO_ROOT may be a release of MuJoCo's or the folder mujoco of an installed Python wheel (mujoco-core).
+# Sets MuJoCo_FOUND, MuJoCo_VERSION (4000000 for 4.0.0), MuJoCo_LIBRARY, MuJoCo_INCLUDE_DIR and target MuJoCo::MuJoCo.
 
 # header and library come from one place: a mixture would be refused at run time
 foreach(place IN ITEMS "${MUJOCO_ROOT}" "$ENV{MUJOCO_ROOT}" ${PROJECT_SOURCE_DIR}/third_party/mujoco)
-  file(GLOB candidates ${place}/lib/libmujoco.so* ${place}/lib/libmujoco*.dylib)
+  file(GLOB candidates ${place}/lib/libmujoco.so* ${place}/lib/libmujoco*.dylib ${place}/libmujoco.so*
+       ${place}/libmujoco*.dylib)
   if(place AND candidates AND EXISTS ${place}/include/mujoco/mujoco.h)
     list(GET candidates 0 candidate)
-    if(NOT MuJoCo_LIBRARY OR NOT MuJoCo_INCLUDE_DIR) # unset, or not found by an earlier configuration
+    # unset, not found by an earlier configuration, or replaced by another version since
+    if(NOT EXISTS "${MuJoCo_LIBRARY}" OR NOT EXISTS "${MuJoCo_INCLUDE_DIR}")
       set(MuJoCo_LIBRARY ${candidate} CACHE FILEPATH "MuJoCo's library" FORCE)
       set(MuJoCo_INCLUDE_DIR ${place}/include CACHE PATH "Folder of mujoco/mujoco.h" FORCE)
     endif()
@@ -24,7 +27,8 @@ if(MuJoCo_INCLUDE_DIR)
 endif()
 
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(MuJoCo REQUIRED_VARS MuJoCo_LIBRARY MuJoCo_INCLUDE_DIR)
+find_package_handle_standard_args(MuJoCo REQUIRED_VARS MuJoCo_LIBRARY MuJoCo_INCLUDE_DIR
+                                  VERSION_VAR MuJoCo_VERSION)
 
 if(MuJoCo_FOUND AND NOT TARGET MuJoCo::MuJoCo)
   add_library(MuJoCo::MuJoCo UNKNOWN IMPORTED)

@@ -54,7 +54,7 @@ static inline void problem_random(problem *p, uint64_t seed, double qvel, double
 /* Base parameters are the model's; frictions are spread, because a pair takes the larger of two. */
 static inline int problem_parameters(problem *p) {
   const abut_model *m = p->scene.model;
-  abut_model_gravity(m, p->input[IN_GRAVITY]);
+  scene_model_gravity(m, p->input[IN_GRAVITY]);
   for (int32_t i = 0; i < p->scene.n.ngeom; i++) {
     abut_geom_def def;
     abut_model_geom(m, i, &def);

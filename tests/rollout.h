@@ -1,7 +1,7 @@
 /* rollout.h: a scene, a batch of it, and rollouts with every array they write, for tests. */
 #ifndef ABUT_TEST_ROLLOUT_H
 #define ABUT_TEST_ROLLOUT_H
-#include "test.h"
+#include "describe.h"
 #include <string.h>
 
 /* A compact tensor and its memory. */

@@ -3,7 +3,7 @@
  * result. */
 #ifndef ABUT_TEST_SCENE_H
 #define ABUT_TEST_SCENE_H
-#include "test.h"
+#include "describe.h"
 #include <string.h>
 
 /* ---------------------------------------------------------------------------------------- vectors */
@@ -59,7 +59,7 @@ static inline void scene_random_unit(uint64_t *seed, int n, double *out) {
 static inline abut_builder *scene_begin(double gz) {
   abut_builder *b = NULL;
   CHECK_STATUS(abut_builder_create(&b), ABUT_OK);
-  if (b) CHECK_STATUS(abut_builder_set_gravity(b, (double[3]){0, 0, gz}), ABUT_OK);
+  if (b) scene_gravity(b, 0, 0, gz);
   return b;
 }
 

@@ -92,8 +92,8 @@ static abut_status describe(abut_builder *b) {
     if (i % 2) TRY(abut_builder_add_actuator(b, &motor, NULL));
   }
   TRY(abut_builder_exclude(b, 1, 2));
-  TRY(abut_builder_add_pair(b, 3, 4, 0.5));
-  TRY(abut_builder_add_key(b, "home", NULL, NULL, NULL));
+  TRY(scene_pair(b, 3, 4, 0.5));
+  TRY(scene_key(b, "home", NULL, NULL));
   return status;
 }
 static abut_status build_scene(void *arg) {
@@ -138,7 +138,7 @@ typedef struct import {
   abut_model *whole; /* as it should be; NULL: not known yet */
 } import;
 static int same_model(const abut_model *a, const abut_model *b) {
-  const int32_t nq = a->nq, nv = a->nv, nu = a->nu;
+  MODEL_SIZES(a)
 #define X(name)                                                                                              \
   if (a->name != b->name) return 0;
   MODEL_COUNTS(X)

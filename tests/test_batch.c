@@ -328,7 +328,7 @@ static double newton_residual(const scene *s, const run *r, const abut_options *
   double gravity[3], worst = 0;
   int64_t nstep = r->args.nstep, npair = s->n.npair;
   const double *v = r->out[OUT_QVEL].t.data, *f = r->out[OUT_FORCE].t.data;
-  abut_model_gravity(s->model, gravity);
+  scene_model_gravity(s->model, gravity);
   for (int32_t j = 0, dof = 0; j < s->n.njnt; j++, dof += 6) {
     abut_joint_def joint;
     abut_body_def body;

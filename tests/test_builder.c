@@ -3,6 +3,7 @@
 #include "host/model/model.h"
 #include "scene.h"
 #include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
@@ -72,7 +73,7 @@ TEST(empty_scene) {
   CHECK(sizes.ngeom == 0 && sizes.npair == 0 && sizes.nkey == 0);
   CHECK(strcmp(abut_model_name(m, 'b', 0), "world") == 0);
   CHECK(strcmp(abut_model_warnings(m), "") == 0);
-  CHECK(m->gravity[2] == -9.81 && m->timestep == 0.01);
+  CHECK(m->option.gravity[2] == -9.81 && m->option.timestep == 0.01);
   abut_model_destroy(m);
 }
 
@@ -108,7 +109,7 @@ TEST(compiled_order) {
   CHECK(strcmp(abut_model_name(m, 'a', 0), "motor") == 0);
   CHECK(abut_model_name(m, 'b', 4) == NULL && abut_model_name(m, 'k', 0) == NULL);
   CHECK(abut_model_name(m, 'x', 0) == NULL && abut_model_name(m, 'b', -1) == NULL);
-  CHECK(m->actuator_jnt[0] == 2 && m->actuator_bias[2] == -3);
+  CHECK(m->actuator_trnid[0] == 2 && m->actuator_bias[2] == -3);
   const int32_t jntadr[] = {-1, 0, 1, 3}, dofadr[] = {-1, 0, 1, 3}, dofnum[] = {0, 1, 2, 3};
   const int32_t dof_parent[] = {-1, 0, 1, -1, 3, 4}, weldid[] = {0, 1, 2, 3};
   CHECK(memcmp(m->body_jntadr, jntadr, sizeof jntadr) == 0);
@@ -289,8 +290,8 @@ TEST(pair_filters) {
   int32_t gc = add_geom(b, "gc", c, ABUT_GEOM_CAPSULE), gd = add_geom(b, "gd", d, ABUT_GEOM_BOX);
   int32_t gs = add_geom(b, "gs", s, ABUT_GEOM_BOX), ge = add_geom(b, "ge", e, ABUT_GEOM_SPHERE);
   CHECK_STATUS(abut_builder_exclude(b, d, 0), ABUT_OK);
-  CHECK_STATUS(abut_builder_add_pair(b, ga, gc, 0.25), ABUT_OK);
-  CHECK_STATUS(abut_builder_add_pair(b, ge, gd, -3), ABUT_OK);
+  CHECK_STATUS(scene_pair(b, ga, gc, 0.25), ABUT_OK);
+  CHECK_STATUS(scene_pair(b, ge, gd, -3), ABUT_OK);
   REQUIRE(abut_builder_finish(b, &m) == ABUT_OK);
   abut_builder_destroy(b);
   CHECK(!has_pair(m, floor, wall) && !has_pair(m, gs, floor) && !has_pair(m, ga, gw));
@@ -342,8 +343,8 @@ TEST(pairs_are_sorted) {
   }
   CHECK_STATUS(abut_builder_exclude(b, 1, 2), ABUT_OK);
   CHECK_STATUS(abut_builder_exclude(b, 4, 3), ABUT_OK);
-  CHECK_STATUS(abut_builder_add_pair(b, 9, 0, 0.5), ABUT_OK);
-  CHECK_STATUS(abut_builder_add_pair(b, 2, 1, 0.25), ABUT_OK);
+  CHECK_STATUS(scene_pair(b, 9, 0, 0.5), ABUT_OK);
+  CHECK_STATUS(scene_pair(b, 2, 1, 0.25), ABUT_OK);
   abut_model *m = scene_finish(b);
   REQUIRE(m);
   CHECK(abut_model_get_sizes(m).npair == expected - 2);
@@ -383,19 +384,19 @@ TEST(pairs_refused) {
   int32_t body = add_body(b, "a", 0, 1);
   add_joint(b, NULL, body, ABUT_JOINT_FREE);
   int32_t g1 = add_geom(b, "one", body, ABUT_GEOM_BOX), g2 = add_geom(b, "two", body, ABUT_GEOM_BOX);
-  CHECK_STATUS(abut_builder_add_pair(b, g1, g1, 1), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_builder_add_pair(b, g1, 2, 1), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_builder_add_pair(b, g1, g2, NAN), ABUT_ERROR_MODEL);
+  CHECK_STATUS(scene_pair(b, g1, g1, 1), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(scene_pair(b, g1, 2, 1), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(scene_pair(b, g1, g2, NAN), ABUT_ERROR_MODEL);
   CHECK_STATUS(abut_builder_exclude(b, 0, 2), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_builder_add_pair(b, g1, g2, 1), ABUT_OK);
+  CHECK_STATUS(scene_pair(b, g1, g2, 1), ABUT_OK);
   REFUSE(b, "geom 'one' and geom 'two' are fixed to each other");
 
   REQUIRE(abut_builder_create(&b) == ABUT_OK);
   body = add_body(b, "a", 0, 1);
   add_joint(b, NULL, body, ABUT_JOINT_FREE);
   g1 = add_geom(b, "one", body, ABUT_GEOM_BOX), g2 = add_geom(b, "two", 0, ABUT_GEOM_BOX);
-  CHECK_STATUS(abut_builder_add_pair(b, g1, g2, 1), ABUT_OK);
-  CHECK_STATUS(abut_builder_add_pair(b, g2, g1, 2), ABUT_OK);
+  CHECK_STATUS(scene_pair(b, g1, g2, 1), ABUT_OK);
+  CHECK_STATUS(scene_pair(b, g2, g1, 2), ABUT_OK);
   REFUSE(b, "the contact pair of geom 'two' and geom 'one' is given twice");
 }
 
@@ -412,8 +413,8 @@ TEST(keys) {
   CHECK_STATUS(abut_builder_add_body(b, &body, NULL), ABUT_OK);
   add_joint(b, NULL, 1, ABUT_JOINT_FREE);
   const double qpos[7] = {1, 2, 3, 0, 0, 2, 0}, qvel[6] = {1, 2, 3, 4, 5, 6};
-  CHECK_STATUS(abut_builder_add_key(b, "home", NULL, NULL, NULL), ABUT_OK);
-  CHECK_STATUS(abut_builder_add_key(b, NULL, qpos, qvel, NULL), ABUT_OK);
+  CHECK_STATUS(scene_key(b, "home", NULL, NULL), ABUT_OK);
+  CHECK_STATUS(scene_key(b, NULL, qpos, qvel), ABUT_OK);
   REQUIRE(abut_builder_finish(b, &m) == ABUT_OK);
   CHECK(m->nkey == 2 && strcmp(abut_model_name(m, 'k', 0), "home") == 0);
   CHECK(m->key_qpos[2] == 3 && m->key_qpos[3] == 1 && m->key_qvel[0] == 0);
@@ -421,12 +422,12 @@ TEST(keys) {
   abut_model_destroy(m);
   /* a joint after the keys changes what they mean */
   add_joint(b, NULL, add_body(b, NULL, 1, 1), ABUT_JOINT_HINGE);
-  REFUSE(b, "key 0 'home': added at nq 7, nv 6, nu 0, the scene has 8, 7, 0");
+  REFUSE(b, "key 0 'home': added at nq 7, nv 6, na 0, nu 0, nmocap 0, the scene has 8, 7, 0, 0, 0");
 
   REQUIRE(abut_builder_create(&b) == ABUT_OK);
   add_joint(b, "ball", add_body(b, NULL, 0, 1), ABUT_JOINT_BALL);
   const double zero[4] = {0};
-  CHECK_STATUS(abut_builder_add_key(b, "zero", zero, NULL, NULL), ABUT_OK);
+  CHECK_STATUS(scene_key(b, "zero", zero, NULL), ABUT_OK);
   REFUSE(b, "key 'zero': the quaternion of joint 'ball' is not unit");
 }
 
@@ -584,10 +585,18 @@ TEST(bad_actuators) {
   motor = good, motor.forcelimited = 1;
   CHECK_STATUS(abut_builder_add_actuator(b, &motor, NULL), ABUT_OK);
   REFUSE(b, "actuator 'motor': forcerange (0, 0) is empty");
-  joint.type = ABUT_JOINT_BALL;
   b = one_body(&body, &joint);
-  CHECK_STATUS(abut_builder_add_actuator(b, &good, NULL), ABUT_OK);
-  REFUSE(b, "actuator 'motor': joint 'hip' is neither slide nor hinge");
+  motor = good, motor.dynamics = ABUT_DYNAMICS_FILTER, motor.tau = 0;
+  CHECK_STATUS(abut_builder_add_actuator(b, &motor, NULL), ABUT_OK);
+  REFUSE(b, "actuator 'motor': time constant is 0 s");
+  b = one_body(&body, &joint);
+  motor = good, motor.transmission = ABUT_TRANSMISSION_TENDON;
+  CHECK_STATUS(abut_builder_add_actuator(b, &motor, NULL), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "actuator 'motor': tendon 0 does not exist") != NULL);
+  motor.transmission = 9;
+  CHECK_STATUS(abut_builder_add_actuator(b, &motor, NULL), ABUT_ERROR_ARGUMENT);
+  CHECK(strstr(abut_error_message(), "transmission 9 does not exist") != NULL);
+  abut_builder_destroy(b);
 }
 
 /* ---------------------------------------------------------------------------------------- bad geoms,
@@ -644,23 +653,33 @@ TEST(bad_meshes) {
 #endif
 }
 
+/* Refuses options of a scene in which one number is x. */
+static void refuse_option(abut_builder *b, size_t offset, double x, const char *why) {
+  abut_scene_options options = abut_default_scene_options();
+  memcpy((char *)&options + offset, &x, sizeof x);
+  CHECK_STATUS(abut_builder_set_scene(b, &options), ABUT_ERROR_MODEL);
+  CHECK(strstr(abut_error_message(), why) != NULL);
+}
+
 TEST(settings) {
   abut_builder *b;
   abut_model *m;
-  const double gravity[3] = {1, 2, 3}, wrong[3] = {0, NAN, 0};
   REQUIRE(abut_builder_create(&b) == ABUT_OK);
-  CHECK_STATUS(abut_builder_set_gravity(b, gravity), ABUT_OK);
-  CHECK_STATUS(abut_builder_set_gravity(b, wrong), ABUT_ERROR_MODEL);
-  CHECK_STATUS(abut_builder_set_gravity(b, NULL), ABUT_ERROR_ARGUMENT);
-  CHECK_STATUS(abut_builder_set_timestep(b, 0.004), ABUT_OK);
-  CHECK_STATUS(abut_builder_set_timestep(b, 0), ABUT_ERROR_MODEL);
-  CHECK_STATUS(abut_builder_set_timestep(b, -1), ABUT_ERROR_MODEL);
-  CHECK(strstr(abut_error_message(), "timestep is -1 s") != NULL);
-  CHECK_STATUS(abut_builder_set_timestep(b, NAN), ABUT_ERROR_MODEL);
+  abut_scene_options options = abut_default_scene_options();
+  options.gravity[2] = 3;
+  options.timestep = 0.004;
+  CHECK_STATUS(abut_builder_set_scene(b, NULL), ABUT_ERROR_ARGUMENT);
+  CHECK_STATUS(abut_builder_set_scene(b, &options), ABUT_OK);
+  refuse_option(b, offsetof(abut_scene_options, gravity) + 8, NAN, "gravity[1] is nan");
+  refuse_option(b, offsetof(abut_scene_options, timestep), 0, "timestep is 0 s");
+  refuse_option(b, offsetof(abut_scene_options, timestep), -1, "timestep is -1 s");
+  refuse_option(b, offsetof(abut_scene_options, timestep), NAN, "timestep is nan s");
+  refuse_option(b, offsetof(abut_scene_options, density), -1, "density is -1");
+  refuse_option(b, offsetof(abut_scene_options, impratio), 0, "impratio is 0");
   CHECK_STATUS(builder_set_warnings(b, "old"), ABUT_OK);
   CHECK_STATUS(builder_set_warnings(b, "ignored: one\nignored: two\n"), ABUT_OK);
   REQUIRE(abut_builder_finish(b, &m) == ABUT_OK);
-  CHECK(m->gravity[2] == 3 && m->timestep == 0.004);
+  CHECK(m->option.gravity[2] == 3 && m->option.timestep == 0.004);
   CHECK(strcmp(abut_model_warnings(m), "ignored: one\nignored: two\n") == 0);
   abut_builder_destroy(b);
   abut_model_destroy(m);

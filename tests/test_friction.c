@@ -58,7 +58,7 @@ TEST(block_on_a_box) {
     double push = mu * m * g * (slips ? 1.5 : 0.8);
     abut_builder *b = scene_begin(0);
     REQUIRE(b);
-    CHECK_STATUS(abut_builder_set_gravity(b, (double[3]){push / m, 0, -g}), ABUT_OK);
+    scene_gravity(b, push / m, 0, -g);
     scene_geom(b, scene_body(b, 0, 0, 0, -0.1, 0, 0, 0, 0), ABUT_GEOM_BOX, 5, 5, 0.1);
     scene_geom(b, scene_free_body(b, 0, 0, 0.1, m, 0.02, 0.02, 0.02), ABUT_GEOM_BOX, 0.2, 0.2, 0.1);
     abut_model *model = scene_finish(b);

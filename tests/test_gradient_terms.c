@@ -8,7 +8,7 @@
 static abut_builder *begin(double gx, double gz) {
   abut_builder *b = NULL;
   CHECK_STATUS(abut_builder_create(&b), ABUT_OK);
-  CHECK_STATUS(abut_builder_set_gravity(b, (double[3]){gx, 0, gz}), ABUT_OK);
+  scene_gravity(b, gx, 0, gz);
   return b;
 }
 

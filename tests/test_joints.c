@@ -94,7 +94,7 @@ TEST(armature_adds_inertia_without_weight) {
   rig s = rig_begin(ABUT_JOINT_SLIDE);
   abut_model *model = NULL;
   REQUIRE(s.builder);
-  CHECK_STATUS(abut_builder_set_gravity(s.builder, (double[3]){-g, 0, 0}), ABUT_OK);
+  scene_gravity(s.builder, -g, 0, 0);
   s.joint.armature = 3;
   scene_run *r = rig_run(s, NULL, 0, 0, 0, 50, &model);
   REQUIRE(r);
@@ -109,7 +109,7 @@ TEST(frictionloss_holds_below_its_bound_and_slips_above) {
     rig s = rig_begin(ABUT_JOINT_SLIDE);
     abut_model *model = NULL;
     REQUIRE(s.builder);
-    CHECK_STATUS(abut_builder_set_gravity(s.builder, (double[3]){-g, 0, 0}), ABUT_OK);
+    scene_gravity(s.builder, -g, 0, 0);
     s.joint.frictionloss = weight * (holds ? 1.25 : 0.75);
     scene_run *r = rig_run(s, NULL, 0, 0, 0, 100, &model);
     REQUIRE(r);

@@ -292,7 +292,7 @@ TEST(slope) {
     double s = sin(angle[slides]), c = cos(angle[slides]), q0[7] = {0, 0, 0.205, 1}, v0[6] = {0};
     abut_builder *b = scene_begin(0);
     REQUIRE(b);
-    CHECK_STATUS(abut_builder_set_gravity(b, (double[3]){g * s, 0, -g * c}), ABUT_OK);
+    scene_gravity(b, g * s, 0, -g * c);
     scene_geom(b, 0, ABUT_GEOM_BOX, 4, 4, 0.1);
     scene_geom(b, scene_free_body(b, 0, 0, 0.205, 1, 0.01, 0.01, 0.01), ABUT_GEOM_BOX, 0.2, 0.2, 0.1);
     abut_model *model = scene_finish(b);

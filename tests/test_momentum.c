@@ -128,7 +128,7 @@ static int solve_step(worker *w, const double *qpos, const double *qvel) {
   program_io io = {.capacity = b->capacity};
 #define RUN(name) k->stage[STAGE_##name](p, g, &io)
   const double *from[] = {
-      qpos, qvel, m->gravity, m->geom_friction, m->body_mass, &b->options.implicit.stiffness};
+      qpos, qvel, m->option.gravity, m->geom_friction, m->body_mass, &b->options.implicit.stiffness};
   const int32_t to[] = {p->work.at[WORK_qpos_t],   p->work.at[WORK_qvel], p->work.at[WORK_gravity],
                         p->work.at[WORK_friction], p->work.at[WORK_mass], p->work.at[WORK_stiffness]},
                 n[] = {m->nq, m->nv, 3, m->ngeom, m->nbody, 1};

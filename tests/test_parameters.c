@@ -17,7 +17,7 @@ static array defaults(const scene *s, const abut_options *o, int kind, int64_t r
       abut_body_def b;
       abut_actuator_def u;
       double v[3], x = 0;
-      if (kind == GRAVITY) abut_model_gravity(s->model, v), x = v[i];
+      if (kind == GRAVITY) scene_model_gravity(s->model, v), x = v[i];
       if (kind == FRICTION) abut_model_geom(s->model, (int32_t)i, &g), x = g.friction;
       if (kind == MASS) abut_model_body(s->model, (int32_t)i, &b), x = b.mass;
       if (kind == STIFFNESS) x = o->implicit.stiffness;

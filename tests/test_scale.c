@@ -102,9 +102,9 @@ static void scale_joint(abut_model *m, int32_t j, double l, double mass) {
 }
 
 static void scale_actuator(abut_model *m, int32_t a, double l, double mass) {
-  int slides = m->jnt_type[m->actuator_jnt[a]] == ABUT_JOINT_SLIDE;
+  int slides = m->jnt_type[m->actuator_trnid[2 * a]] == ABUT_JOINT_SLIDE;
   double force = slides ? mass * l : mass * l * l;
-  m->actuator_gain[a] *= force;
+  m->actuator_gain[3 * a] *= force;
   m->actuator_bias[3 * a] *= force;
   scale(m->actuator_bias + 3 * a + 1, 2, slides ? mass : force);
   scale(m->actuator_forcerange + 2 * a, 2, force);
@@ -112,7 +112,7 @@ static void scale_actuator(abut_model *m, int32_t a, double l, double mass) {
 
 /* Lengths times l, masses times mass; time stays. */
 static void scale_model(abut_model *m, double l, double mass) {
-  scale(m->gravity, 3, l);
+  scale(m->option.gravity, 3, l);
   scale(m->body_pos, 3 * m->nbody, l);
   scale(m->body_ipos, 3 * m->nbody, l);
   scale(m->body_mass, m->nbody, mass);

@@ -1,17 +1,15 @@
 #!/bin/sh
-# get_mujoco.sh: MuJoCo's C library and headers into third_party/mujoco, from its Python wheel; where that fails,
-# the distribution's libmujoco-dev (Debian 12: 2.2.2, which reads fewer files).
+# get_mujoco.sh: MuJoCo's C library and headers into third_party/mujoco, from the Python wheel that holds them
+# (mujoco-core, which the wheel mujoco of the same version asks for).
 set -eu
 cd "$(dirname "$0")/.."
-version=3.3.7
+version=4.0.0
 target=third_party/mujoco
 
 say() { echo "get_mujoco: $*" >&2; }
 
-if [ -e $target/include/mujoco/mujoco.h ]; then
-  say "$target is there already; delete it to fetch it again"
-  exit 0
-fi
+# nothing to do where this version is there already; another is replaced
+[ ! -e $target/lib/libmujoco.so.$version ] || exit 0
 
 case $(uname -m) in
   x86_64) platforms="manylinux_2_28_x86_64 manylinux_2_27_x86_64 manylinux2014_x86_64" ;;
@@ -24,7 +22,7 @@ trap 'rm -rf "$scratch"' EXIT INT TERM
 
 # The wheel for one platform, whatever Python runs here; only its C library and headers are used.
 download() {
-  python3 -m pip download "mujoco==$version" --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
+  python3 -m pip download "mujoco-core==$version" --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
     --python-version 3.11 --implementation cp --platform "$1" --dest "$scratch" >"$scratch/log" 2>&1
 }
 
@@ -54,21 +52,11 @@ END
 
 for platform in $platforms; do
   if download "$platform"; then
-    unpack "$scratch"/mujoco-*.whl
+    unpack "$scratch"/mujoco_core-*.whl
     say "MuJoCo $version is in $target"
     exit 0
   fi
 done
 [ -s "$scratch/log" ] && tail -n 2 "$scratch/log" >&2
-say "no wheel of MuJoCo $version for $(uname -m)"
-
-if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ] &&
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends libmujoco-dev >/dev/null 2>&1; then
-  say "installed the distribution's libmujoco-dev ($(dpkg-query -W -f '${Version}' libmujoco-dev)) instead"
-  # ./run build looks for this folder before it asks again
-  mkdir -p $target
-  echo "The system's libmujoco is used; delete this folder to try the wheel again." >$target/README
-  exit 0
-fi
-say "no libmujoco-dev either; build with what there is, .abut files load without MuJoCo"
+say "no wheel of MuJoCo $version for $(uname -m); .abut files load without it"
 exit 1

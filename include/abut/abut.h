@@ -90,7 +90,113 @@ enum {
   ABUT_GEOM_CYLINDER = 5,
   ABUT_GEOM_BOX = 6,
   ABUT_GEOM_MESH = 7,
+  ABUT_GEOM_HFIELD = 8, /* height field: a terrain, solid down to its depth */
 };
+
+/* Constraints of equality, MuJoCo's: connect keeps a point of two bodies together, weld their frames; joint
+ * and tendon keep first - first0 = polycoef(second - second0), 0 the reference configuration. */
+enum { ABUT_EQUALITY_CONNECT = 0, ABUT_EQUALITY_WELD = 1, ABUT_EQUALITY_JOINT = 2, ABUT_EQUALITY_TENDON = 3 };
+
+/* Parts of a tendon. A fixed tendon has joints only; a spatial one runs from site to site, around spheres and
+ * cylinders between them; a pulley divides the length of what follows. */
+enum {
+  ABUT_WRAP_JOINT = 1,
+  ABUT_WRAP_PULLEY = 2,
+  ABUT_WRAP_SITE = 3,
+  ABUT_WRAP_SPHERE = 4,
+  ABUT_WRAP_CYLINDER = 5,
+};
+
+/* What an actuator pulls at. */
+enum {
+  ABUT_TRANSMISSION_JOINT = 0,
+  ABUT_TRANSMISSION_JOINTINPARENT = 1, /* of a ball or free joint: axes of the parent's frame */
+  ABUT_TRANSMISSION_SLIDERCRANK = 2,
+  ABUT_TRANSMISSION_TENDON = 3,
+  ABUT_TRANSMISSION_SITE = 4, /* a wrench, gear, in the site's frame */
+};
+
+/* How an activation follows from the control u: act' = u; act' = (u - act)/tau, by Euler or exactly. */
+enum {
+  ABUT_DYNAMICS_NONE = 0,
+  ABUT_DYNAMICS_INTEGRATOR = 1,
+  ABUT_DYNAMICS_FILTER = 2,
+  ABUT_DYNAMICS_FILTEREXACT = 3,
+};
+
+/* MuJoCo's sensors of the same names. */
+enum {
+  ABUT_SENSOR_TOUCH,
+  ABUT_SENSOR_ACCELEROMETER,
+  ABUT_SENSOR_VELOCIMETER,
+  ABUT_SENSOR_GYRO,
+  ABUT_SENSOR_FORCE,
+  ABUT_SENSOR_TORQUE,
+  ABUT_SENSOR_MAGNETOMETER,
+  ABUT_SENSOR_RANGEFINDER,
+  ABUT_SENSOR_JOINTPOS,
+  ABUT_SENSOR_JOINTVEL,
+  ABUT_SENSOR_TENDONPOS,
+  ABUT_SENSOR_TENDONVEL,
+  ABUT_SENSOR_ACTUATORPOS,
+  ABUT_SENSOR_ACTUATORVEL,
+  ABUT_SENSOR_ACTUATORFRC,
+  ABUT_SENSOR_JOINTACTFRC,
+  ABUT_SENSOR_TENDONACTFRC,
+  ABUT_SENSOR_BALLQUAT,
+  ABUT_SENSOR_BALLANGVEL,
+  ABUT_SENSOR_JOINTLIMITPOS,
+  ABUT_SENSOR_JOINTLIMITVEL,
+  ABUT_SENSOR_JOINTLIMITFRC,
+  ABUT_SENSOR_TENDONLIMITPOS,
+  ABUT_SENSOR_TENDONLIMITVEL,
+  ABUT_SENSOR_TENDONLIMITFRC,
+  ABUT_SENSOR_FRAMEPOS,
+  ABUT_SENSOR_FRAMEQUAT,
+  ABUT_SENSOR_FRAMEXAXIS,
+  ABUT_SENSOR_FRAMEYAXIS,
+  ABUT_SENSOR_FRAMEZAXIS,
+  ABUT_SENSOR_FRAMELINVEL,
+  ABUT_SENSOR_FRAMEANGVEL,
+  ABUT_SENSOR_FRAMELINACC,
+  ABUT_SENSOR_FRAMEANGACC,
+  ABUT_SENSOR_SUBTREECOM,
+  ABUT_SENSOR_SUBTREELINVEL,
+  ABUT_SENSOR_SUBTREEANGMOM,
+  ABUT_SENSOR_CLOCK,
+  ABUT_SENSOR_NUM
+};
+
+enum {
+  ABUT_INTEGRATOR_EULER = 0,
+  ABUT_INTEGRATOR_RK4 = 1,
+  ABUT_INTEGRATOR_IMPLICIT = 2,
+  ABUT_INTEGRATOR_IMPLICITFAST = 3
+};
+enum { ABUT_CONE_PYRAMIDAL = 0, ABUT_CONE_ELLIPTIC = 1 };
+/* filterparent: bodies touch the ones that carry them too. */
+enum {
+  ABUT_DISABLE_EULERDAMP = 1,
+  ABUT_DISABLE_REFSAFE = 2,
+  ABUT_DISABLE_WARMSTART = 4,
+  ABUT_DISABLE_FILTERPARENT = 8,
+};
+
+/* What holds for a whole scene. integrator, cone, impratio, tolerance, iterations and all but the
+ * last of disable are the velocity step's only. */
+typedef struct abut_scene_options {
+  double gravity[3];  /* m/s^2 */
+  double wind[3];     /* velocity of the fluid (m/s) */
+  double timestep;    /* s */
+  double density;     /* of the fluid (kg/m^3) */
+  double viscosity;   /* of the fluid (Pa s) */
+  double magnetic[3]; /* flux that magnetometers see */
+  double impratio;
+  double tolerance;
+  int32_t integrator, cone; /* ABUT_INTEGRATOR_*, ABUT_CONE_* */
+  int32_t iterations;
+  int32_t disable; /* ABUT_DISABLE_* */
+} abut_scene_options;
 
 typedef struct abut_body_def {
   const char *name; /* may be NULL */
@@ -101,6 +207,8 @@ typedef struct abut_body_def {
   double ipos[3];    /* centre of mass in the body frame (m) */
   double iquat[4];   /* principal axes in the body frame */
   double inertia[3]; /* principal moments (kg m^2) */
+  double gravcomp;   /* share of its weight that is held up: 1 floats */
+  int32_t mocap;     /* others place it (abut_parameters.mocap_pos): a child of the world without joints */
 } abut_body_def;
 
 typedef struct abut_joint_def {
@@ -113,11 +221,17 @@ typedef struct abut_joint_def {
   int32_t limited;
   double range[2];     /* m or rad; ball: range[1] is the largest angle */
   double solref[2];    /* limit: time constant (s), damping ratio, as MuJoCo's solreflimit */
+  double solimp[5];    /* limit: impedances, width, midpoint, power, as MuJoCo's solimplimit */
+  double margin;       /* a limit acts from so far inside (m or rad) */
   double stiffness;    /* N/m or N m/rad */
   double springref;    /* m or rad */
   double damping;      /* N s/m or N m s/rad */
   double armature;     /* kg or kg m^2 */
   double frictionloss; /* N or N m */
+  double solreffriction[2], solimpfriction[5];
+  int32_t actfrclimited;
+  double actfrcrange[2]; /* of the sum of the actuators' forces on it (N or N m) */
+  int32_t actgravcomp;   /* gravity compensation counts as an actuator's force */
 } abut_joint_def;
 
 typedef struct abut_geom_def {
@@ -127,9 +241,16 @@ typedef struct abut_geom_def {
   double size[3]; /* as MuJoCo: radius; half sizes; capsule, cylinder: radius, half length (m) */
   double pos[3];  /* in the body frame (m) */
   double quat[4];
-  double density;  /* kg/m^3, used only where the body's mass is 0 */
-  double friction; /* sliding coefficient; a pair takes the larger */
-  double rounding; /* box, mesh: radius added around the hull's points (m) */
+  double density;                      /* kg/m^3, used only where the body's mass is 0 */
+  double friction;                     /* sliding coefficient; a pair takes the larger */
+  double turning[2];                   /* torsional and rolling friction (m) */
+  int32_t condim;                      /* 1, 3, 4 or 6: normal, sliding, torsional, rolling */
+  int32_t priority;                    /* the higher one's parameters are the pair's */
+  double solmix, solref[2], solimp[5]; /* as MuJoCo's; a pair mixes them */
+  double margin, gap;                  /* contact acts from margin - gap on (m) */
+  double fluid[12]; /* MuJoCo's ellipsoid model: first 1 and five coefficients, six of virtual mass; first 0:
+                       none */
+  double rounding;  /* box, mesh: radius added around the hull's points (m) */
   int32_t contype, conaffinity;
   const double *points; /* mesh: npoint x 3, in the geom frame (m); their convex hull is the shape */
   int64_t npoint;
@@ -142,24 +263,115 @@ typedef struct abut_geom_def {
   const int32_t *triangles;
   int64_t ntriangle;
   int32_t tessellation;
+  /* height field: nrow x ncol heights from 0 to 1, rows along y; half extents in x and y, height of 1, depth
+   * below 0 (m) */
+  const double *heights;
+  int32_t nrow, ncol;
+  double hfield_size[4];
   const struct abut_surface *surface; /* smooth surface (surface.h), in the geom frame; may be NULL */
 } abut_geom_def;
 
+/* A place in a body's frame, and the volume of a touch sensor. */
+typedef struct abut_site_def {
+  const char *name;
+  int32_t body;
+  int32_t type; /* ABUT_GEOM_* from a sphere to a box */
+  double size[3];
+  double pos[3]; /* in the body frame (m) */
+  double quat[4];
+} abut_site_def;
+
+typedef struct abut_wrap {
+  int32_t type; /* ABUT_WRAP_* */
+  int32_t obj;  /* joint, site or geom */
+  double prm;   /* joint: coefficient; pulley: divisor; sphere, cylinder: the site on whose side the tendon
+                   runs, -1 */
+} abut_wrap;
+
+typedef struct abut_tendon_def {
+  const char *name;
+  const abut_wrap *wraps;
+  int32_t nwrap;
+  int32_t limited;
+  double range[2], margin; /* m; fixed: in the unit of coefficient times joint */
+  double solref[2], solimp[5];
+  double stiffness, damping, armature, frictionloss;
+  double solreffriction[2], solimpfriction[5];
+  double lengthspring[2]; /* the spring rests between these; (-1, -1): the length at the reference */
+  int32_t actfrclimited;
+  double actfrcrange[2]; /* of the sum of the actuators' forces on it (N) */
+} abut_tendon_def;
+
+typedef struct abut_equality_def {
+  const char *name;
+  int32_t type;       /* ABUT_EQUALITY_* */
+  int32_t obj1, obj2; /* bodies, joints or tendons; the second may be -1: the world, a constant */
+  int32_t inactive;   /* kept, not enforced */
+  double anchor1[3];  /* connect, weld: the point in the first body's frame (m) */
+  double anchor2[3];  /* and in the second's; NaN: where it is at the reference configuration */
+  double relquat[4];  /* weld: the second body's orientation in the first's; 0: as at the reference */
+  double torquescale; /* weld: length by which a rotation counts (m) */
+  double polycoef[5];
+  double solref[2], solimp[5];
+} abut_equality_def;
+
 typedef struct abut_actuator_def {
   const char *name;
-  int32_t joint; /* slide or hinge */
-  double gear;   /* length = gear * qpos, joint force = gear * force */
-  double gain;   /* force = gain * ctrl + bias[0] + bias[1] * length + bias[2] * velocity */
-  double bias[3];
-  int32_t ctrllimited, forcelimited;
+  int32_t transmission; /* ABUT_TRANSMISSION_* */
+  int32_t joint;        /* or tendon; site; slider-crank: crank site */
+  int32_t reference;    /* site: reference site or -1; slider-crank: slider site */
+  double gear;          /* length = gear * coordinate, its force = gear * force */
+  double wrench[5];     /* gear of the further axes of a ball, a free joint, a site */
+  double cranklength;   /* slider-crank (m) */
+  double gain;          /* force = (gain + gains[0] length + gains[1] velocity) * (ctrl or activation) */
+  double gains[2];
+  double bias[3];   /*         + bias[0] + bias[1] * length + bias[2] * velocity */
+  int32_t dynamics; /* ABUT_DYNAMICS_* */
+  double tau;       /* filters: time constant (s) */
+  int32_t actearly; /* the activation at the step's end makes the force */
+  int32_t ctrllimited, forcelimited, actlimited;
   double ctrlrange[2];
   double forcerange[2];
+  double actrange[2];
 } abut_actuator_def;
+
+/* Objects are named by kind and id, kinds as abut_model_name's; frames of a body: 'b' its own, 'i' its
+ * centre of mass. */
+typedef struct abut_sensor_def {
+  const char *name;
+  int32_t type;              /* ABUT_SENSOR_* */
+  char kind, reference_kind; /* 0: none */
+  int32_t id, reference;
+  double cutoff; /* 0: none */
+} abut_sensor_def;
+
+/* A state with a name; NULL: default. In the compiled order. */
+typedef struct abut_key_def {
+  const char *name;
+  const double *qpos, *qvel, *act, *ctrl;
+  const double *mpos, *mquat; /* of mocap bodies: nmocap x 3, x 4 */
+} abut_key_def;
+
+/* Contact parameters of one pair of geoms. */
+typedef struct abut_pair_def {
+  int32_t geom1, geom2;
+  double friction, friction2; /* along the two tangents; < 0: by the maximum rule */
+  double turning[3];          /* torsional, rolling (m) */
+  int32_t condim;
+  double solref[2], solreffriction[2], solimp[5];
+  double margin, gap;
+} abut_pair_def;
 
 ABUT_API abut_body_def abut_default_body_def(void);
 ABUT_API abut_joint_def abut_default_joint_def(void);
 ABUT_API abut_geom_def abut_default_geom_def(void);
+ABUT_API abut_site_def abut_default_site_def(void);
+ABUT_API abut_tendon_def abut_default_tendon_def(void);
+ABUT_API abut_equality_def abut_default_equality_def(void);
 ABUT_API abut_actuator_def abut_default_actuator_def(void);
+ABUT_API abut_sensor_def abut_default_sensor_def(void);
+ABUT_API abut_pair_def abut_default_pair_def(void);
+ABUT_API abut_scene_options abut_default_scene_options(void);
 
 /* A builder holds a scene while it is described; ids count up from 0 per kind (body 0 is the world, it
  * exists). Bodies must be added parents first; joints and geoms in any order. The compiled scene has joints
@@ -172,16 +384,18 @@ ABUT_API abut_status abut_builder_add_joint(abut_builder *builder, const abut_jo
 ABUT_API abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *def, int32_t *id);
 ABUT_API abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator_def *def,
                                                int32_t *id);
+ABUT_API abut_status abut_builder_add_site(abut_builder *builder, const abut_site_def *def, int32_t *id);
+ABUT_API abut_status abut_builder_add_tendon(abut_builder *builder, const abut_tendon_def *def, int32_t *id);
+ABUT_API abut_status abut_builder_add_equality(abut_builder *builder, const abut_equality_def *def,
+                                               int32_t *id);
+ABUT_API abut_status abut_builder_add_sensor(abut_builder *builder, const abut_sensor_def *def, int32_t *id);
 /* No contact between any geoms of these two bodies. */
 ABUT_API abut_status abut_builder_exclude(abut_builder *builder, int32_t body1, int32_t body2);
-/* Contact between two geoms whatever the filters say; friction < 0: by the maximum rule. */
-ABUT_API abut_status abut_builder_add_pair(abut_builder *builder, int32_t geom1, int32_t geom2,
-                                           double friction);
-/* qpos (nq), qvel (nv), ctrl (nu) in the compiled order; NULL: default. */
-ABUT_API abut_status abut_builder_add_key(abut_builder *builder, const char *name, const double *qpos,
-                                          const double *qvel, const double *ctrl);
-ABUT_API abut_status abut_builder_set_gravity(abut_builder *builder, const double gravity[3]);
-ABUT_API abut_status abut_builder_set_timestep(abut_builder *builder, double timestep);
+/* Contact between two geoms whatever the filters say, with parameters of its own. */
+ABUT_API abut_status abut_builder_add_pair(abut_builder *builder, const abut_pair_def *def);
+/* After all else: arrays are as long as the scene is then. */
+ABUT_API abut_status abut_builder_add_key(abut_builder *builder, const abut_key_def *def);
+ABUT_API abut_status abut_builder_set_scene(abut_builder *builder, const abut_scene_options *options);
 /* Validates, derives and freezes. The builder may be destroyed afterwards. */
 ABUT_API abut_status abut_builder_finish(abut_builder *builder, abut_model **model);
 
@@ -201,12 +415,13 @@ ABUT_API void abut_model_destroy(abut_model *model);
 ABUT_API const char *abut_model_warnings(const abut_model *model);
 
 typedef struct abut_model_sizes {
-  int32_t nbody, njnt, nq, nv, nu, ngeom, npair, nkey;
+  int32_t nbody, njnt, nq, nv, nu, na, nmocap, ngeom, npair, nsite, nhfield, ntendon, neq, nsensor,
+      nsensordata, nkey;
 } abut_model_sizes;
 ABUT_API abut_model_sizes abut_model_get_sizes(const abut_model *model);
 
 /* Name of an object, "" if it has none; NULL if id is out of range. kind: 'b'ody, 'j'oint, 'g'eom,
- * 'a'ctuator, 'k'ey. */
+ * 's'ite, 't'endon, 'e'quality, 'a'ctuator, se'n'sor, 'k'ey. */
 ABUT_API const char *abut_model_name(const abut_model *model, char kind, int32_t id);
 /* Geoms of contact pair id. Pairs are sorted; contact_force and min_pair count in this order. */
 ABUT_API abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms[2]);
@@ -219,7 +434,13 @@ ABUT_API abut_status abut_model_geom(const abut_model *model, int32_t geom, abut
 ABUT_API abut_status abut_model_actuator(const abut_model *model, int32_t actuator, abut_actuator_def *def);
 /* Bounds of an actuator's control; [-1, 1] where it is unlimited. */
 ABUT_API abut_status abut_model_ctrlrange(const abut_model *model, int32_t actuator, double range[2]);
-ABUT_API abut_status abut_model_gravity(const abut_model *model, double gravity[3]);
+ABUT_API abut_status abut_model_scene(const abut_model *model, abut_scene_options *options);
+ABUT_API abut_status abut_model_site(const abut_model *model, int32_t site, abut_site_def *def);
+/* wraps is NULL here: abut_model_wrap has them. */
+ABUT_API abut_status abut_model_tendon(const abut_model *model, int32_t tendon, abut_tendon_def *def);
+ABUT_API abut_status abut_model_wrap(const abut_model *model, int32_t tendon, int32_t part, abut_wrap *wrap);
+ABUT_API abut_status abut_model_equality(const abut_model *model, int32_t equality, abut_equality_def *def);
+ABUT_API abut_status abut_model_sensor(const abut_model *model, int32_t sensor, abut_sensor_def *def);
 /* The timestep that the scene asks for (s); a batch steps by abut_options.timestep. */
 ABUT_API double abut_model_timestep(const abut_model *model);
 

@@ -34,7 +34,7 @@ double reach_of_gap(double length, double gap) { return gap / (2 * length + gap)
 
 double moving_weight(const abut_model *model) {
   abut_model_sizes sizes = abut_model_get_sizes(model);
-  double gravity[3] = {0}, mass = 0;
+  double mass = 0;
   char *moves = calloc((size_t)sizes.nbody + 1, 1);
   if (!moves) return NAN;
   for (int32_t i = 0; i < sizes.njnt; i++) {
@@ -48,6 +48,8 @@ double moving_weight(const abut_model *model) {
     if (moves[i]) mass += body.mass;
   }
   free(moves);
-  abut_model_gravity(model, gravity);
+  abut_scene_options scene = abut_default_scene_options();
+  abut_model_scene(model, &scene);
+  const double *gravity = scene.gravity;
   return mass * sqrt(gravity[0] * gravity[0] + gravity[1] * gravity[1] + gravity[2] * gravity[2]);
 }

@@ -31,11 +31,11 @@ typedef struct trial_cost {
 static abut_status tessellate(const abut_model *from, int32_t tessellation, abut_model **to) {
   abut_builder *builder;
   abut_model_sizes sizes = abut_model_get_sizes(from);
-  double gravity[3];
+  abut_scene_options scene;
   abut_status status = abut_builder_create(&builder);
   if (status != ABUT_OK) return status;
-  status = abut_model_gravity(from, gravity);
-  if (status == ABUT_OK) status = abut_builder_set_gravity(builder, gravity);
+  status = abut_model_scene(from, &scene);
+  if (status == ABUT_OK) status = abut_builder_set_scene(builder, &scene);
   for (int32_t i = 1; status == ABUT_OK && i < sizes.nbody; i++) {
     abut_body_def body;
     status = abut_model_body(from, i, &body);

@@ -149,7 +149,9 @@ static int load_base_values(comparison *out) {
     if (abut_model_body(run->job.model, i, &def) != ABUT_OK) return cli_library_error();
     out->mass[i] = def.mass;
   }
-  if (abut_model_gravity(run->job.model, out->gravity) != ABUT_OK) return cli_library_error();
+  abut_scene_options scene;
+  if (abut_model_scene(run->job.model, &scene) != ABUT_OK) return cli_library_error();
+  memcpy(out->gravity, scene.gravity, sizeof out->gravity);
   for (int k = 0; k < 3; k++) out->gravity_size = fmax(out->gravity_size, fabs(out->gravity[k]));
   if (out->gravity_size == 0) out->gravity_size = 1;
   return code;

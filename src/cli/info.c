@@ -6,8 +6,11 @@
 #include <math.h>
 
 static const char *const joint_names[] = {"free", "ball", "slide", "hinge"};
-static const char *const geom_names[] = {"plane",     "",         "sphere", "capsule",
-                                         "ellipsoid", "cylinder", "box",    "mesh"};
+static const char *const geom_names[] = {"plane",    "",    "sphere", "capsule", "ellipsoid",
+                                         "cylinder", "box", "mesh",   "hfield"};
+static const char *const equality_names[] = {"connect", "weld", "joint", "tendon"};
+static const char *const transmission_names[] = {"joint", "jointinparent", "slidercrank", "tendon", "site"};
+static const char *const dynamics_names[] = {"none", "integrator", "filter", "filterexact"};
 
 /* One barrier at the asked gap. */
 typedef struct advice {
@@ -51,13 +54,44 @@ static void print_joints(const job *in) {
 }
 
 static void print_actuators(const job *in) {
-  if (in->sizes.nu) printf("\nactuators\n  id   joint      gear      gain  control range            name\n");
+  if (in->sizes.nu)
+    printf("\nactuators\n  id  acts on              gear      gain  dynamics     control range            "
+           "name\n");
   for (int32_t i = 0; i < in->sizes.nu; i++) {
     abut_actuator_def def;
-    char range[32] = "-";
+    char range[32] = "-", target[32];
     if (abut_model_actuator(in->model, i, &def) != ABUT_OK) continue;
     if (def.ctrllimited) snprintf(range, sizeof range, "%.4g to %.4g", def.ctrlrange[0], def.ctrlrange[1]);
-    printf("%4d  %6d  %8.4g  %8.4g  %-23s  %s\n", i, def.joint, def.gear, def.gain, range, def.name);
+    snprintf(target, sizeof target, "%s %d", transmission_names[def.transmission], def.joint);
+    printf("%4d  %-15s  %8.4g  %8.4g  %-11s  %-23s  %s\n", i, target, def.gear, def.gain,
+           dynamics_names[def.dynamics], range, def.name);
+  }
+}
+
+static void print_tendons(const job *in) {
+  if (in->sizes.ntendon)
+    printf("\ntendons\n  id  kind     parts  stiffness   damping  range                    name\n");
+  for (int32_t i = 0; i < in->sizes.ntendon; i++) {
+    abut_tendon_def def;
+    abut_wrap first;
+    char range[32] = "-";
+    if (abut_model_tendon(in->model, i, &def) != ABUT_OK ||
+        abut_model_wrap(in->model, i, 0, &first) != ABUT_OK)
+      continue;
+    if (def.limited) snprintf(range, sizeof range, "%.4g to %.4g", def.range[0], def.range[1]);
+    printf("%4d  %-7s  %5d  %9.4g  %8.4g  %-23s  %s\n", i,
+           first.type == ABUT_WRAP_JOINT ? "fixed" : "spatial", def.nwrap, def.stiffness, def.damping, range,
+           def.name);
+  }
+}
+
+static void print_equalities(const job *in) {
+  if (in->sizes.neq) printf("\nequalities\n  id  type     first  second  name\n");
+  for (int32_t i = 0; i < in->sizes.neq; i++) {
+    abut_equality_def def;
+    if (abut_model_equality(in->model, i, &def) == ABUT_OK)
+      printf("%4d  %-7s  %5d  %6d  %s%s\n", i, equality_names[def.type], def.obj1, def.obj2, def.name,
+             def.inactive ? " (inactive)" : "");
   }
 }
 
@@ -130,18 +164,27 @@ static void print_advice(const job *in, double load, double gap) {
            "(docs/longrange.md)\n");
 }
 
-static void print_table(const job *in, const cli_options *options, double load) {
+static void print_table(const job *in, const cli_options *options, double load, const char *refused) {
   abut_model_sizes sizes = in->sizes;
-  printf("%s\n  nbody %d, njnt %d, nq %d, nv %d, nu %d, ngeom %d, npair %d, nkey %d\n", options->arguments[0],
-         sizes.nbody, sizes.njnt, sizes.nq, sizes.nv, sizes.nu, sizes.ngeom, sizes.npair, sizes.nkey);
+  printf("%s\n  nbody %d, njnt %d, nq %d, nv %d, nu %d, na %d, ngeom %d, npair %d, nkey %d\n",
+         options->arguments[0], sizes.nbody, sizes.njnt, sizes.nq, sizes.nv, sizes.nu, sizes.na, sizes.ngeom,
+         sizes.npair, sizes.nkey);
+  printf("  nsite %d, ntendon %d, neq %d, nsensor %d, nsensordata %d, nmocap %d, nhfield %d\n", sizes.nsite,
+         sizes.ntendon, sizes.neq, sizes.nsensor, sizes.nsensordata, sizes.nmocap, sizes.nhfield);
   print_bodies(in);
   print_joints(in);
+  print_tendons(in);
+  print_equalities(in);
   print_actuators(in);
   print_geoms(in);
   print_surfaces(in);
   for (int32_t i = 0; i < sizes.nkey; i++)
     printf("%s%s", i ? ", " : "\nkeyframes: ", abut_model_name(in->model, 'k', i));
   if (sizes.nkey) printf("\n");
+  if (*refused) {
+    printf("\n--method %s cannot run this scene: %s\n", cli_choice("method", options->batch.method), refused);
+    return;
+  }
   print_defaults(in);
   print_advice(in, load, options->gap);
 }
@@ -158,6 +201,14 @@ static void json_sizes(json_writer *json, const job *in) {
   emit_integer(json, "ngeom", sizes.ngeom);
   emit_integer(json, "npair", sizes.npair);
   emit_integer(json, "nkey", sizes.nkey);
+  emit_integer(json, "na", sizes.na);
+  emit_integer(json, "nmocap", sizes.nmocap);
+  emit_integer(json, "nsite", sizes.nsite);
+  emit_integer(json, "nhfield", sizes.nhfield);
+  emit_integer(json, "ntendon", sizes.ntendon);
+  emit_integer(json, "neq", sizes.neq);
+  emit_integer(json, "nsensor", sizes.nsensor);
+  emit_integer(json, "nsensordata", sizes.nsensordata);
   emit_number(json, "timestep", abut_model_timestep(in->model));
 }
 
@@ -190,6 +241,45 @@ static void json_joints(json_writer *json, const job *in) {
   emit_close(json, ']');
 }
 
+/* What an actuator's first object is called. */
+static const char *transmission_member(int32_t transmission) {
+  return transmission <= ABUT_TRANSMISSION_JOINTINPARENT ? "joint"
+         : transmission == ABUT_TRANSMISSION_TENDON      ? "tendon"
+                                                         : "site";
+}
+
+static void json_tendons(json_writer *json, const job *in) {
+  emit_open(json, "tendons", '[');
+  for (int32_t i = 0; i < in->sizes.ntendon; i++) {
+    abut_tendon_def def;
+    if (abut_model_tendon(in->model, i, &def) != ABUT_OK) continue;
+    emit_open(json, NULL, '{');
+    emit_text(json, "name", def.name);
+    emit_integer(json, "parts", def.nwrap);
+    emit_number(json, "stiffness", def.stiffness);
+    emit_number(json, "damping", def.damping);
+    if (def.limited) emit_numbers(json, "range", def.range, 2);
+    emit_close(json, '}');
+  }
+  emit_close(json, ']');
+}
+
+static void json_equalities(json_writer *json, const job *in) {
+  emit_open(json, "equalities", '[');
+  for (int32_t i = 0; i < in->sizes.neq; i++) {
+    abut_equality_def def;
+    if (abut_model_equality(in->model, i, &def) != ABUT_OK) continue;
+    emit_open(json, NULL, '{');
+    emit_text(json, "name", def.name);
+    emit_text(json, "type", equality_names[def.type]);
+    emit_integer(json, "first", def.obj1);
+    emit_integer(json, "second", def.obj2);
+    emit_bool(json, "active", !def.inactive);
+    emit_close(json, '}');
+  }
+  emit_close(json, ']');
+}
+
 static void json_actuators(json_writer *json, const job *in) {
   emit_open(json, "actuators", '[');
   for (int32_t i = 0; i < in->sizes.nu; i++) {
@@ -197,7 +287,9 @@ static void json_actuators(json_writer *json, const job *in) {
     if (abut_model_actuator(in->model, i, &def) != ABUT_OK) continue;
     emit_open(json, NULL, '{');
     emit_text(json, "name", def.name);
-    emit_integer(json, "joint", def.joint);
+    emit_text(json, "transmission", transmission_names[def.transmission]);
+    emit_integer(json, transmission_member(def.transmission), def.joint);
+    emit_text(json, "dynamics", dynamics_names[def.dynamics]);
     emit_number(json, "gear", def.gear);
     emit_number(json, "gain", def.gain);
     if (def.ctrllimited) emit_numbers(json, "ctrlrange", def.ctrlrange, 2);
@@ -298,13 +390,15 @@ static void json_advice(json_writer *json, const job *in, double load, double ga
   emit_close(json, '}');
 }
 
-static void print_json(const job *in, const cli_options *options, double load) {
+static void print_json(const job *in, const cli_options *options, double load, const char *refused) {
   json_writer json = {.stream = stdout};
   emit_open(&json, NULL, '{');
   emit_text(&json, "scene", options->arguments[0]);
   json_sizes(&json, in);
   json_bodies(&json, in);
   json_joints(&json, in);
+  json_tendons(&json, in);
+  json_equalities(&json, in);
   json_actuators(&json, in);
   json_geoms(&json, in);
   emit_open(&json, "pairs", '[');
@@ -317,28 +411,45 @@ static void print_json(const job *in, const cli_options *options, double load) {
   emit_open(&json, "keys", '[');
   for (int32_t i = 0; i < in->sizes.nkey; i++) emit_text(&json, NULL, abut_model_name(in->model, 'k', i));
   emit_close(&json, ']');
-  emit_integer(&json, "envs", in->options.nenv);
-  emit_integer(&json, "bytes_per_env", in->bytes_per_env);
-  json_options(&json, &in->options);
-  json_advice(&json, in, load, options->gap);
+  if (*refused) {
+    emit_text(&json, "refused", refused);
+  } else {
+    emit_integer(&json, "envs", in->options.nenv);
+    emit_integer(&json, "bytes_per_env", in->bytes_per_env);
+    json_options(&json, &in->options);
+    json_advice(&json, in, load, options->gap);
+  }
   emit_close(&json, '}');
   printf("\n");
 }
 
+/* Creates the batch; what the method refuses of the scene, "" if nothing, into refused. */
+static int create(job *work, const abut_options *asked, char refused[1024]) {
+  abut_options one = *asked;
+  int64_t bytes, total;
+  one.nenv = 1;
+  refused[0] = 0;
+  if (abut_batch_memory(work->model, &one, 0, &bytes, &total) != ABUT_ERROR_UNSUPPORTED)
+    return job_create(work, asked, 1, 0);
+  snprintf(refused, 1024, "%s", abut_error_message());
+  return CLI_OK;
+}
+
 int cli_info(const cli_options *options) {
   job work;
+  char refused[1024];
   int code = job_load(&work, options->arguments[0], options);
   if (code == CLI_OK) {
     abut_options asked = job_options(options);
     code = job_check(options, &asked);
-    if (code == CLI_OK) code = job_create(&work, &asked, 1, 0);
+    if (code == CLI_OK) code = create(&work, &asked, refused);
   }
   if (code == CLI_OK) {
     double load = moving_weight(work.model);
     if (options->json)
-      print_json(&work, options, load);
+      print_json(&work, options, load, refused);
     else
-      print_table(&work, options, load);
+      print_table(&work, options, load, refused);
     code = cli_flush();
   }
   job_close(&work);

@@ -37,7 +37,7 @@ static void fill_bounds(const abut_model *m, double *box, double *radius) {
   for (int32_t g = 0; g < m->ngeom; g++) {
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
     int32_t b = m->geom_body[g];
-    if (m->geom_type[g] == ABUT_GEOM_PLANE) continue;
+    if (m->geom_pointnum[g] == 0) continue;
     for (int32_t i = 0; i < m->geom_pointnum[g]; i++) {
       const double *p = m->point + 3 * (m->geom_pointadr[g] + i);
       for (int c = 0; c < 3; c++) {

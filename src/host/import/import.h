@@ -52,13 +52,13 @@ char *findings_text(const finding_list *findings);
  * own warnings and the open meshes whose volume is needed. Free the result with mj_deleteModel. */
 abut_status import_compile(const char *path, finding_list *findings, struct mjModel_ **mj);
 
-/* import_volume.c, with MuJoCo 3.3.7 or newer. Marks the geoms of a file that was read whose masses come from
+/* import_volume.c. Marks the geoms of a file that was read whose masses come from
  * the volume of a mesh; once it is compiled, lists those on moving bodies whose mesh is open. */
 void import_mark_volumes(struct mjSpec_ *spec);
 abut_status import_check_volumes(struct mjSpec_ *spec, const struct mjModel_ *mj, finding_list *findings);
 
 /* import_hull.c. Fails where a mesh collides that has no hull, without a word on standard error. path: the
- * file, read as MuJoCo reads it. Before MuJoCo 3.3.7 it finds none, and MuJoCo writes about them. */
+ * file, read as MuJoCo reads it. Without qhull it finds none, and MuJoCo writes about them. */
 abut_status import_check_hulls(const char *path, const struct mjVFS_ *vfs);
 /* Whether points span a hull, else the message says why not; fails for lack of memory only. */
 abut_status import_has_hull(const double *points, int64_t count, int *has);
@@ -71,11 +71,15 @@ object_label import_label(const struct mjModel_ *mj, int32_t type, int32_t id);
 
 /* Lists everything in mj that abut cannot represent. */
 void import_refuse(const struct mjModel_ *mj, finding_list *findings);
-/* An actuator that becomes an abut actuator: affine, without state, on a slide or hinge joint. */
+/* import_extras.c: lists what elements that abut has may say besides and abut cannot represent. */
+void import_refuse_extras(const struct mjModel_ *mj, finding_list *findings);
+/* An actuator that abut has: affine, with one control, without a muscle or a plugin. */
 int32_t import_actuator_supported(const struct mjModel_ *mj, int32_t actuator);
+/* How many actuators push on a joint. */
+int32_t import_drives(const struct mjModel_ *mj, int32_t joint);
 /* A geom that can touch anything: by its masks or by an explicit pair. */
 int32_t import_geom_collides(const struct mjModel_ *mj, int32_t geom);
-/* Height fields and signed distance fields have no counterpart. */
+/* Signed distance fields have no counterpart. */
 int32_t import_geom_supported(const struct mjModel_ *mj, int32_t geom);
 
 #endif

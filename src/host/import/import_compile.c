@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if mjVERSION_HEADER < 222
-#error "MuJoCo 2.2.2 or newer is needed; tools/get_mujoco.sh fetches 3.3.7"
+#if mjVERSION_HEADER < 4000000
+#error "MuJoCo 4.0.0 or newer is needed; tools/get_mujoco.sh fetches it"
 #endif
 
 enum { MESSAGE = 1024 };
@@ -53,13 +53,7 @@ static mjVFS *open_vfs(const char *path, const char *text) {
   if (!vfs) return NULL;
   mj_defaultVFS(vfs);
   int size = (int)strlen(text);
-#if mjVERSION_HEADER >= 300
-  int failed = mj_addBufferVFS(vfs, path, text, size);
-#else
-  int failed = mj_makeEmptyFileVFS(vfs, path, size);
-  if (!failed) memcpy(vfs->filedata[mj_findFileVFS(vfs, path)], text, (size_t)size);
-#endif
-  if (!failed) return vfs;
+  if (!mj_addBufferVFS(vfs, path, text, size)) return vfs;
   mj_deleteVFS(vfs);
   free(vfs);
   return NULL;
@@ -73,7 +67,6 @@ static void close_vfs(mjVFS *vfs) {
 
 /* mj_loadXML, and what it does not tell: meshes whose volume is needed and that have none. */
 static mjModel *load_xml(const char *path, const mjVFS *vfs, finding_list *findings, abut_status *status) {
-#if mjVERSION_HEADER >= 337
   *status = import_check_hulls(path, vfs);
   if (*status != ABUT_OK) return NULL;
   mjSpec *spec = mj_parseXML(path, vfs, compiler_message, sizeof compiler_message);
@@ -84,11 +77,6 @@ static mjModel *load_xml(const char *path, const mjVFS *vfs, finding_list *findi
   snprintf(compiler_message, sizeof compiler_message, "%s", message ? message : "");
   if (mj) *status = import_check_volumes(spec, mj, findings);
   mj_deleteSpec(spec);
-#else
-  (void)findings, (void)status;
-  mjModel *mj = mj_loadXML(path, vfs, compiler_message, sizeof compiler_message);
-  mj_freeLastXML();
-#endif
   return mj;
 }
 
@@ -143,7 +131,8 @@ static abut_status compile_text(const char *path, const char *text, finding_list
   if (*mj || status != ABUT_OK) return status;
   if (strstr(message, "allocate memory"))
     return fail_with(ABUT_ERROR_MEMORY, "%s: MuJoCo: %s", path, message);
-  int flat = strstr(message, "qhull error") || strstr(message, "volume is too small");
+  int flat = strstr(message, "qhull error") || strstr(message, "volume is too small") ||
+             strstr(message, "coplanar vertices");
   return fail_with(ABUT_ERROR_FILE, "%s: MuJoCo cannot read it: %s%s", path,
                    message[0] ? message : "no reason given", flat ? " (a mesh must not be flat)" : "");
 }

@@ -4,7 +4,7 @@
  * Which vertices a mesh has is known once the file is compiled; MuJoCo makes hulls only of meshes that
  * collide, or whose volume or faces come from one. So the file is compiled once with all that switched off,
  * and the meshes that collide are looked at. What is left is a flat mesh that collides by a <pair> alone, or
- * never but with inertia="convex": MuJoCo writes about that, as do its versions before 3.3.7. */
+ * never but with inertia="convex": MuJoCo writes about that. */
 #include "host/import/import.h"
 #include "host/base/status.h"
 #ifdef ABUT_HAVE_MUJOCO
@@ -22,7 +22,7 @@ abut_status import_has_hull(const double *points, int64_t count, int *has) {
   return status == ABUT_ERROR_MEMORY ? status : ABUT_OK;
 }
 
-#if mjVERSION_HEADER >= 337 && defined ABUT_HAVE_QHULL /* with mjs_setUserValue; with hulls of our own */
+#ifdef ABUT_HAVE_QHULL /* with hulls of our own */
 
 static const char mark[] = "abut: collides";
 

@@ -2,36 +2,10 @@
  * over what it compiled. */
 #include "host/import/import.h"
 #ifdef ABUT_HAVE_MUJOCO
-#include "host/model/builder.h"
+#include "host/import/import_job.h"
 #include "host/base/status.h"
-#include <mujoco/mujoco.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#if mjVERSION_HEADER >= 336
-enum { NO_SPRING = mjDSBL_SPRING, NO_DAMPER = mjDSBL_DAMPER };
-#else
-enum { NO_SPRING = mjDSBL_PASSIVE, NO_DAMPER = mjDSBL_PASSIVE };
-#endif
-
-/* What is carried from MuJoCo's model to the builder's. */
-typedef struct import_job {
-  const mjModel *mj;
-  abut_builder *builder;
-  finding_list findings;
-  int32_t hull_points, tessellation;
-  int32_t *geoms; /* builder's id of each geom, -1 if dropped */
-} import_job;
-
-static int disabled(const mjModel *mj, int flag) { return (mj->opt.disableflags & flag) != 0; }
-
-/* Constraints of one kind are off: by their own flag or by that of all constraints. */
-static int constraint_disabled(const mjModel *mj, int flag) { return disabled(mj, flag | mjDSBL_CONSTRAINT); }
-
-static const char *name_of(const mjModel *mj, int type, int id) { return mj_id2name(mj, type, id); }
-
-#define COPY(to, from, index, n) memcpy((to), (from) + (size_t)(n) * (size_t)(index), (n) * sizeof(double))
 
 static abut_status add_body(import_job *job, int body) {
   const mjModel *mj = job->mj;
@@ -44,6 +18,8 @@ static abut_status add_body(import_job *job, int body) {
   COPY(def.ipos, mj->body_ipos, body, 3);
   COPY(def.iquat, mj->body_iquat, body, 4);
   COPY(def.inertia, mj->body_inertia, body, 3);
+  def.gravcomp = disabled(mj, mjDSBL_GRAVITY) ? 0 : mj->body_gravcomp[body];
+  def.mocap = mj->body_mocapid[body] >= 0;
   return abut_builder_add_body(job->builder, &def, NULL);
 }
 
@@ -75,29 +51,20 @@ static abut_status add_joint(import_job *job, int joint) {
   }
   def.limited = mj->jnt_limited[joint] && !constraint_disabled(mj, mjDSBL_LIMIT);
   COPY(def.range, mj->jnt_range, joint, 2);
-  memcpy(def.solref, mj->jnt_solref + mjNREF * joint, sizeof def.solref);
-  def.stiffness = disabled(mj, NO_SPRING) ? 0 : mj->jnt_stiffness[joint];
-  def.damping = disabled(mj, NO_DAMPER) ? 0 : mj->dof_damping[dof];
+  import_solver(mj->jnt_solref, mj->jnt_solimp, joint, def.solref, def.solimp);
+  import_solver(mj->dof_solref, mj->dof_solimp, dof, def.solreffriction, def.solimpfriction);
+  def.margin = mj->jnt_margin[joint];
+  def.actfrclimited = mj->jnt_actfrclimited[joint] && import_drives(mj, joint) > 1;
+  COPY(def.actfrcrange, mj->jnt_actfrcrange, joint, 2);
+  def.actgravcomp = mj->jnt_actgravcomp[joint];
+  def.stiffness = disabled(mj, mjDSBL_SPRING) ? 0 : mj->jnt_stiffness[joint];
+  def.damping = disabled(mj, mjDSBL_DAMPER) ? 0 : mj->dof_damping[dof];
   def.armature = mj->dof_armature[dof];
   def.frictionloss = constraint_disabled(mj, mjDSBL_FRICTIONLOSS) ? 0 : mj->dof_frictionloss[dof];
   return abut_builder_add_joint(job->builder, &def, NULL);
 }
 
 /* ---------------------------------------------------------------------------------------- geoms */
-
-/* Coefficient of a geom when the other geom does not decide: condim 1 is contact without friction. */
-static double friction_of(const mjModel *mj, int geom) {
-  return mj->geom_condim[geom] == 1 ? 0 : mj->geom_friction[3 * geom];
-}
-
-/* MuJoCo's rule for two geoms: the higher priority decides alone, else the larger of condim and of friction.
- */
-static double pair_friction(const mjModel *mj, int geom1, int geom2) {
-  int rank1 = mj->geom_priority[geom1], rank2 = mj->geom_priority[geom2];
-  if (rank1 != rank2) return friction_of(mj, rank1 > rank2 ? geom1 : geom2);
-  if (mj->geom_condim[geom1] == 1 && mj->geom_condim[geom2] == 1) return 0;
-  return mju_max(mj->geom_friction[3 * geom1], mj->geom_friction[3 * geom2]);
-}
 
 static int32_t geom_type(int type) {
   switch (type) {
@@ -113,6 +80,8 @@ static int32_t geom_type(int type) {
     return ABUT_GEOM_CYLINDER;
   case mjGEOM_BOX:
     return ABUT_GEOM_BOX;
+  case mjGEOM_HFIELD:
+    return ABUT_GEOM_HFIELD;
   default:
     return ABUT_GEOM_MESH;
   }
@@ -173,6 +142,24 @@ static abut_status add_mesh_geom(import_job *job, int geom, abut_geom_def *def) 
   return status;
 }
 
+/* Gives a height field to the builder: its heights are floats in MuJoCo. */
+static abut_status add_hfield_geom(import_job *job, int geom, abut_geom_def *def) {
+  const mjModel *mj = job->mj;
+  const int hfield = mj->geom_dataid[geom];
+  const float *data = mj->hfield_data + mj->hfield_adr[hfield];
+  def->nrow = mj->hfield_nrow[hfield];
+  def->ncol = mj->hfield_ncol[hfield];
+  COPY(def->hfield_size, mj->hfield_size, hfield, 4);
+  const size_t count = (size_t)def->nrow * (size_t)def->ncol;
+  double *heights = malloc((count + 1) * sizeof *heights);
+  if (!heights) return fail_with(ABUT_ERROR_MEMORY, "height field %d: no memory for its heights", hfield);
+  for (size_t i = 0; i < count; i++) heights[i] = data[i];
+  def->heights = heights;
+  abut_status status = abut_builder_add_geom(job->builder, def, &job->geoms[geom]);
+  free(heights);
+  return status;
+}
+
 static abut_status add_geom(import_job *job, int geom) {
   const mjModel *mj = job->mj;
   job->geoms[geom] = -1;
@@ -185,65 +172,49 @@ static abut_status add_geom(import_job *job, int geom) {
   COPY(def.pos, mj->geom_pos, geom, 3);
   COPY(def.quat, mj->geom_quat, geom, 4);
   def.density = 0; /* masses are MuJoCo's, zero included */
-  def.friction = friction_of(mj, geom);
+  def.friction = mj->geom_friction[3 * geom];
+  memcpy(def.turning, mj->geom_friction + 3 * geom + 1, sizeof def.turning);
+  def.condim = mj->geom_condim[geom];
+  def.priority = mj->geom_priority[geom];
+  def.solmix = mj->geom_solmix[geom];
+  import_solver(mj->geom_solref, mj->geom_solimp, geom, def.solref, def.solimp);
+  def.margin = mj->geom_margin[geom];
+  def.gap = mj->geom_gap[geom];
+  COPY(def.fluid, mj->geom_fluid, geom, mjNFLUID);
   def.hull_points = job->hull_points;
   def.tessellation = job->tessellation;
   int touches = !constraint_disabled(mj, mjDSBL_CONTACT);
   def.contype = touches ? mj->geom_contype[geom] : 0;
   def.conaffinity = touches ? mj->geom_conaffinity[geom] : 0;
   if (def.type == ABUT_GEOM_MESH) return add_mesh_geom(job, geom, &def);
+  if (def.type == ABUT_GEOM_HFIELD) return add_hfield_geom(job, geom, &def);
   return abut_builder_add_geom(job->builder, &def, &job->geoms[geom]);
 }
 
 /* ---------------------------------------------------------------------------------------- contact filters */
 
-/* The two bodies of an exclusion; versions before 3 count them from 1. */
+/* The two bodies of an exclusion. */
 static void excluded_bodies(const mjModel *mj, int exclude, int bodies[2]) {
-  const int first = mjVERSION_HEADER < 300;
-  bodies[0] = (mj->exclude_signature[exclude] >> 16) - first;
-  bodies[1] = (mj->exclude_signature[exclude] & 0xffff) - first;
+  bodies[0] = mj->exclude_signature[exclude] >> 16;
+  bodies[1] = mj->exclude_signature[exclude] & 0xffff;
 }
 
-static int excluded(const mjModel *mj, int body1, int body2) {
-  for (int i = 0; i < mj->nexclude; i++) {
-    int bodies[2];
-    excluded_bodies(mj, i, bodies);
-    if ((bodies[0] == body1 && bodies[1] == body2) || (bodies[0] == body2 && bodies[1] == body1)) return 1;
-  }
-  return 0;
-}
-
-/* Body to which the body that moves this one is attached. */
-static int weld_parent(const mjModel *mj, int weld) { return mj->body_weldid[mj->body_parentid[weld]]; }
-
-/* A moving body and the one that carries it; the world does not count as carrying. */
-static int parent_and_child(const mjModel *mj, int body1, int body2) {
-  int weld1 = mj->body_weldid[body1], weld2 = mj->body_weldid[body2];
-  return weld1 && weld2 && (weld_parent(mj, weld1) == weld2 || weld_parent(mj, weld2) == weld1);
-}
-
-/* MuJoCo's filters, all but the one between parent and child. */
-static int masks_allow(const mjModel *mj, int geom1, int geom2) {
-  int body1 = mj->geom_bodyid[geom1], body2 = mj->geom_bodyid[geom2];
-  return mj->body_weldid[body1] != mj->body_weldid[body2] && !excluded(mj, body1, body2) &&
-         ((mj->geom_contype[geom1] & mj->geom_conaffinity[geom2]) ||
-          (mj->geom_contype[geom2] & mj->geom_conaffinity[geom1]));
-}
-
-/* Pairs whose coefficient is not the larger of their geoms', and parents with their children where the file
- * lets them collide, become explicit pairs. */
-static abut_status add_special_pairs(import_job *job, int geom1) {
+static abut_status add_pair(import_job *job, int pair) {
   const mjModel *mj = job->mj;
-  for (int geom2 = geom1 + 1; geom2 < mj->ngeom; geom2++) {
-    if (job->geoms[geom1] < 0 || job->geoms[geom2] < 0 || !masks_allow(mj, geom1, geom2)) continue;
-    int family = parent_and_child(mj, mj->geom_bodyid[geom1], mj->geom_bodyid[geom2]);
-    if (family && !disabled(mj, mjDSBL_FILTERPARENT)) continue;
-    double friction = pair_friction(mj, geom1, geom2);
-    int usual = friction == mju_max(friction_of(mj, geom1), friction_of(mj, geom2));
-    if (usual && !family) continue;
-    ATTEMPT(abut_builder_add_pair(job->builder, job->geoms[geom1], job->geoms[geom2], usual ? -1 : friction));
-  }
-  return ABUT_OK;
+  abut_pair_def def = abut_default_pair_def();
+  const mjtNum *friction = mj->pair_friction + 5 * pair;
+  def.geom1 = job->geoms[mj->pair_geom1[pair]];
+  def.geom2 = job->geoms[mj->pair_geom2[pair]];
+  if (def.geom1 < 0 || def.geom2 < 0) return ABUT_OK;
+  def.friction = friction[0];
+  def.friction2 = friction[1];
+  memcpy(def.turning, friction + 2, sizeof def.turning);
+  def.condim = mj->pair_dim[pair];
+  import_solver(mj->pair_solref, mj->pair_solimp, pair, def.solref, def.solimp);
+  COPY(def.solreffriction, mj->pair_solreffriction, pair, mjNREF);
+  def.margin = mj->pair_margin[pair];
+  def.gap = mj->pair_gap[pair];
+  return abut_builder_add_pair(job->builder, &def);
 }
 
 static abut_status add_filters(import_job *job) {
@@ -254,100 +225,59 @@ static abut_status add_filters(import_job *job) {
     excluded_bodies(mj, i, bodies);
     ATTEMPT(abut_builder_exclude(job->builder, bodies[0], bodies[1]));
   }
-  for (int i = 0; i < mj->ngeom; i++) ATTEMPT(add_special_pairs(job, i));
-  for (int i = 0; i < mj->npair; i++) {
-    int32_t geom1 = job->geoms[mj->pair_geom1[i]], geom2 = job->geoms[mj->pair_geom2[i]];
-    const mjtNum *friction = mj->pair_friction + 5 * i;
-    if (geom1 < 0 || geom2 < 0) continue;
-    ATTEMPT(abut_builder_add_pair(job->builder, geom1, geom2,
-                                  mj->pair_dim[i] == 1 ? 0 : mju_max(friction[0], friction[1])));
-  }
+  for (int i = 0; i < mj->npair; i++) ATTEMPT(add_pair(job, i));
   return ABUT_OK;
-}
-
-/* ---------------------------------------------------------------------------------------- actuators, keys */
-
-/* The joint's own limit on actuator force, moved to its only actuator. */
-static void limit_by_joint(const mjModel *mj, int actuator, abut_actuator_def *def) {
-#if mjVERSION_HEADER >= 300
-  int joint = mj->actuator_trnid[2 * actuator];
-  if (!mj->jnt_actfrclimited[joint] || def->gear == 0) return;
-  double a = mj->jnt_actfrcrange[2 * joint] / def->gear, b = mj->jnt_actfrcrange[2 * joint + 1] / def->gear;
-  double low = mju_min(a, b), high = mju_max(a, b);
-  if (def->forcelimited) {
-    low = mju_clip(low, def->forcerange[0], def->forcerange[1]);
-    high = mju_clip(high, def->forcerange[0], def->forcerange[1]);
-  }
-  def->forcelimited = 1;
-  def->forcerange[0] = low;
-  def->forcerange[1] = high;
-#else
-  (void)mj, (void)actuator, (void)def;
-#endif
-}
-
-/* Actuators that the file switches off keep their place in ctrl and push with nothing. */
-static int switched_off(const mjModel *mj, int actuator) {
-  if (disabled(mj, mjDSBL_ACTUATION)) return 1;
-#if mjVERSION_HEADER >= 310
-  int group = mj->actuator_group[actuator];
-  if (group >= 0 && group <= 30 && (mj->opt.disableactuator & (1 << group))) return 1;
-#else
-  (void)actuator;
-#endif
-  return 0;
-}
-
-static abut_status add_actuator(import_job *job, int actuator) {
-  const mjModel *mj = job->mj;
-  abut_actuator_def def = abut_default_actuator_def();
-  def.name = name_of(mj, mjOBJ_ACTUATOR, actuator);
-  def.joint = mj->actuator_trnid[2 * actuator];
-  def.gear = mj->actuator_gear[6 * actuator];
-  if (switched_off(mj, actuator)) {
-    def.gain = 0;
-  } else {
-    def.gain = mj->actuator_gainprm[mjNGAIN * actuator];
-    if (mj->actuator_biastype[actuator] == mjBIAS_AFFINE)
-      memcpy(def.bias, mj->actuator_biasprm + mjNBIAS * actuator, sizeof def.bias);
-  }
-  def.ctrllimited = mj->actuator_ctrllimited[actuator] && !disabled(mj, mjDSBL_CLAMPCTRL);
-  def.forcelimited = mj->actuator_forcelimited[actuator];
-  COPY(def.ctrlrange, mj->actuator_ctrlrange, actuator, 2);
-  COPY(def.forcerange, mj->actuator_forcerange, actuator, 2);
-  limit_by_joint(mj, actuator, &def);
-  return abut_builder_add_actuator(job->builder, &def, NULL);
-}
-
-/* A key's controls without those of dropped actuators. */
-static abut_status add_key(import_job *job, int key) {
-  const mjModel *mj = job->mj;
-  double *ctrl = malloc((size_t)(mj->nu + 1) * sizeof *ctrl);
-  if (!ctrl) return fail_with(ABUT_ERROR_MEMORY, "key %d: out of memory", key);
-  int nu = 0;
-  for (int i = 0; i < mj->nu; i++)
-    if (import_actuator_supported(mj, i)) ctrl[nu++] = mj->key_ctrl[(size_t)key * (size_t)mj->nu + (size_t)i];
-  abut_status status = abut_builder_add_key(job->builder, name_of(mj, mjOBJ_KEY, key),
-                                            mj->key_qpos + (size_t)key * (size_t)mj->nq,
-                                            mj->key_qvel + (size_t)key * (size_t)mj->nv, ctrl);
-  free(ctrl);
-  return status;
 }
 
 /* ---------------------------------------------------------------------------------------- all of it */
 
-static abut_status describe(import_job *job) {
-  static const double none[3] = {0, 0, 0};
+static int32_t integrator(const mjModel *mj) {
+  switch (mj->opt.integrator) {
+  case mjINT_RK4:
+    return ABUT_INTEGRATOR_RK4;
+  case mjINT_IMPLICIT:
+    return ABUT_INTEGRATOR_IMPLICIT;
+  case mjINT_IMPLICITFAST:
+    return ABUT_INTEGRATOR_IMPLICITFAST;
+  default:
+    return ABUT_INTEGRATOR_EULER;
+  }
+}
+
+static abut_status set_scene(import_job *job) {
   const mjModel *mj = job->mj;
-  ATTEMPT(abut_builder_set_gravity(job->builder, disabled(mj, mjDSBL_GRAVITY) ? none : mj->opt.gravity));
-  ATTEMPT(abut_builder_set_timestep(job->builder, mj->opt.timestep));
+  static const struct {
+    int mujoco, abut;
+  } flags[] = {{mjDSBL_EULERDAMP, ABUT_DISABLE_EULERDAMP},
+               {mjDSBL_REFSAFE, ABUT_DISABLE_REFSAFE},
+               {mjDSBL_WARMSTART, ABUT_DISABLE_WARMSTART},
+               {mjDSBL_FILTERPARENT, ABUT_DISABLE_FILTERPARENT}};
+  abut_scene_options options = abut_default_scene_options();
+  memset(options.gravity, 0, sizeof options.gravity);
+  if (!disabled(mj, mjDSBL_GRAVITY)) memcpy(options.gravity, mj->opt.gravity, sizeof options.gravity);
+  memcpy(options.wind, mj->opt.wind, sizeof options.wind);
+  memcpy(options.magnetic, mj->opt.magnetic, sizeof options.magnetic);
+  options.timestep = mj->opt.timestep;
+  options.density = mj->opt.density;
+  options.viscosity = mj->opt.viscosity;
+  options.impratio = mj->opt.impratio;
+  options.tolerance = mj->opt.tolerance;
+  options.integrator = integrator(mj);
+  options.cone = mj->opt.cone == mjCONE_ELLIPTIC ? ABUT_CONE_ELLIPTIC : ABUT_CONE_PYRAMIDAL;
+  options.iterations = mj->opt.iterations;
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+    if (disabled(mj, flags[i].mujoco)) options.disable |= flags[i].abut;
+  return abut_builder_set_scene(job->builder, &options);
+}
+
+static abut_status describe(import_job *job) {
+  const mjModel *mj = job->mj;
+  ATTEMPT(set_scene(job));
   for (int i = 1; i < mj->nbody; i++) ATTEMPT(add_body(job, i));
   for (int i = 0; i < mj->njnt; i++) ATTEMPT(add_joint(job, i));
   for (int i = 0; i < mj->ngeom; i++) ATTEMPT(add_geom(job, i));
-  for (int i = 0; i < mj->nu; i++)
-    if (import_actuator_supported(mj, i)) ATTEMPT(add_actuator(job, i));
+  ATTEMPT(import_elements(job));
   ATTEMPT(add_filters(job));
-  for (int i = 0; i < mj->nkey; i++) ATTEMPT(add_key(job, i));
   char *text = findings_text(&job->findings);
   if (!text) return fail_with(ABUT_ERROR_MEMORY, "warnings: out of memory");
   abut_status status = builder_set_warnings(job->builder, text);
@@ -357,7 +287,9 @@ static abut_status describe(import_job *job) {
 
 static abut_status build(import_job *job, abut_model **model) {
   job->geoms = malloc((size_t)(job->mj->ngeom + 1) * sizeof *job->geoms);
-  if (!job->geoms) return fail_with(ABUT_ERROR_MEMORY, "out of memory for %d geoms", job->mj->ngeom);
+  job->actuators = malloc((size_t)(job->mj->nactuator + 1) * sizeof *job->actuators);
+  if (!job->geoms || !job->actuators)
+    return fail_with(ABUT_ERROR_MEMORY, "out of memory for %d geoms", (int)job->mj->ngeom);
   ATTEMPT(abut_builder_create(&job->builder));
   ATTEMPT(describe(job));
   return abut_builder_finish(job->builder, model);
@@ -401,6 +333,7 @@ abut_status import_mujoco(const char *path, const abut_load_options *options, ab
   abut_builder_destroy(job.builder);
   findings_free(&job.findings);
   free(job.geoms);
+  free(job.actuators);
   mj_deleteModel(mj);
   return status;
 }

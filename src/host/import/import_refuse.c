@@ -84,55 +84,21 @@ static const char *choose(const char *const *names, int count, int index) {
 }
 #define CHOOSE(names, index) choose(names, (int)(sizeof(names) / sizeof *(names)), index)
 
-/* Kind of an equality's first object: what ties it together tells the reader which one is meant. */
-static int constrained_type(const mjModel *mj, int equality) {
-  switch (mj->eq_type[equality]) {
-  case mjEQ_JOINT:
-    return mjOBJ_JOINT;
-  case mjEQ_TENDON:
-    return mjOBJ_TENDON;
-#if mjVERSION_HEADER >= 300
-  case mjEQ_FLEX:
-    return mjOBJ_FLEX;
-  default:
-    return mj->eq_objtype[equality];
-#else
-  default:
-    return mjOBJ_BODY;
-#endif
-  }
-}
-
+/* Those of flexes; the others abut has. */
 static void refuse_equality(const mjModel *mj, finding_list *findings) {
-  static const char *const types[] = {"connect", "weld", "joint", "tendon", "flex", "distance"};
-  if (mj->opt.disableflags & (mjDSBL_CONSTRAINT | mjDSBL_EQUALITY)) return;
-  for (int i = 0; i < mj->neq; i++) {
-#if mjVERSION_HEADER >= 300
-    if (!mj->eq_active0[i]) continue;
-#else
-    if (!mj->eq_active[i]) continue;
-#endif
-    findings_add(findings, FINDING_FATAL, "equality %s (%s of %s)", import_label(mj, mjOBJ_EQUALITY, i).text,
-                 CHOOSE(types, mj->eq_type[i]),
-                 import_label(mj, constrained_type(mj, i), mj->eq_obj1id[i]).text);
-  }
-}
-
-static void refuse_tendons(const mjModel *mj, finding_list *findings) {
-  for (int i = 0; i < mj->ntendon; i++) {
-    int fixed = mj->wrap_type[mj->tendon_adr[i]] == mjWRAP_JOINT;
-    findings_add(findings, FINDING_DROPPABLE, "tendon %s (%s)", import_label(mj, mjOBJ_TENDON, i).text,
-                 fixed ? "fixed" : "spatial");
-  }
+  for (int i = 0; i < mj->neq; i++)
+    if (mj->eq_type[i] > mjEQ_TENDON)
+      findings_add(findings, FINDING_FATAL, "equality %s (of flex %s)",
+                   import_label(mj, mjOBJ_EQUALITY, i).text,
+                   import_label(mj, mjOBJ_FLEX, mj->eq_obj1id[i]).text);
 }
 
 static void refuse_soft_parts(const mjModel *mj, finding_list *findings) {
   for (int i = 0; i < mj->nskin; i++)
-    findings_add(findings, FINDING_DROPPABLE, "skin %s", import_label(mj, mjOBJ_SKIN, i).text);
-#if mjVERSION_HEADER >= 300
+    findings_add(findings, FINDING_NOTE, "skin %s is left out: it is only to be looked at",
+                 import_label(mj, mjOBJ_SKIN, i).text);
   for (int i = 0; i < mj->nflex; i++)
     findings_add(findings, FINDING_FATAL, "flex %s", import_label(mj, mjOBJ_FLEX, i).text);
-#endif
 }
 
 int32_t import_geom_supported(const struct mjModel_ *mj, int32_t geom) {
@@ -144,6 +110,7 @@ int32_t import_geom_supported(const struct mjModel_ *mj, int32_t geom) {
   case mjGEOM_CYLINDER:
   case mjGEOM_BOX:
   case mjGEOM_MESH:
+  case mjGEOM_HFIELD:
     return 1;
   default:
     return 0;
@@ -159,147 +126,82 @@ int32_t import_geom_collides(const struct mjModel_ *mj, int32_t geom) {
 }
 
 static void refuse_geoms(const mjModel *mj, finding_list *findings) {
-  for (int i = 0; i < mj->ngeom; i++) {
-    int collides = import_geom_collides(mj, i);
-    object_label name = import_label(mj, mjOBJ_GEOM, i);
-    if (!import_geom_supported(mj, i))
-      findings_add(findings, collides ? FINDING_FATAL : FINDING_DROPPABLE, "geom %s (%s)", name.text,
-                   mj->geom_type[i] == mjGEOM_HFIELD ? "hfield" : "sdf");
-    const mjtNum *friction = mj->geom_friction + 3 * i;
-    int spins = mj->geom_condim[i] >= 4 && friction[1] > 0;
-    int rolls = mj->geom_condim[i] >= 6 && friction[2] > 0;
-    if (collides && (spins || rolls))
-      findings_add(findings, FINDING_DROPPABLE, "geom %s (condim %d: %s friction)", name.text,
-                   mj->geom_condim[i], rolls ? "rolling" : "torsional");
-  }
-}
-
-static void refuse_pairs(const mjModel *mj, finding_list *findings) {
-  if (mj->opt.disableflags & (mjDSBL_CONSTRAINT | mjDSBL_CONTACT)) return;
-  for (int i = 0; i < mj->npair; i++) {
-    const mjtNum *friction = mj->pair_friction + 5 * i;
-    object_label name1 = import_label(mj, mjOBJ_GEOM, mj->pair_geom1[i]),
-                 name2 = import_label(mj, mjOBJ_GEOM, mj->pair_geom2[i]);
-    if (mj->pair_dim[i] >= 3 && friction[0] != friction[1])
-      findings_add(findings, FINDING_DROPPABLE,
-                   "pair of geoms %s and %s (friction %g, %g differs by "
-                   "direction)",
-                   name1.text, name2.text, friction[0], friction[1]);
-    if ((mj->pair_dim[i] >= 4 && friction[2] > 0) || (mj->pair_dim[i] >= 6 && friction[3] > 0))
-      findings_add(findings, FINDING_DROPPABLE, "pair of geoms %s and %s (condim %d)", name1.text, name2.text,
-                   mj->pair_dim[i]);
-  }
-}
-
-/* A mocap body that nothing can feel is a marker, like a site. */
-static int mocap_matters(const mjModel *mj, int body) {
-  for (int i = 0; i < mj->nbody; i++)
-    if (mj->body_rootid[i] == body && mj->body_dofnum[i] > 0) return 1;
   for (int i = 0; i < mj->ngeom; i++)
-    if (mj->body_rootid[mj->geom_bodyid[i]] == body && import_geom_collides(mj, i)) return 1;
-  return 0;
+    if (!import_geom_supported(mj, i))
+      findings_add(findings, import_geom_collides(mj, i) ? FINDING_FATAL : FINDING_DROPPABLE, "geom %s (sdf)",
+                   import_label(mj, mjOBJ_GEOM, i).text);
 }
 
 static void refuse_bodies(const mjModel *mj, finding_list *findings) {
-  for (int i = 1; i < mj->nbody; i++) {
-    object_label name = import_label(mj, mjOBJ_BODY, i);
-    if (mj->body_mocapid[i] >= 0 && mocap_matters(mj, i))
-      findings_add(findings, FINDING_DROPPABLE, "body %s (mocap)", name.text);
-#if mjVERSION_HEADER >= 300
-    if (mj->body_gravcomp[i] != 0)
-      findings_add(findings, FINDING_DROPPABLE, "body %s (gravcomp %g)", name.text, mj->body_gravcomp[i]);
-    if (mj->body_plugin[i] >= 0) findings_add(findings, FINDING_FATAL, "body %s (plugin)", name.text);
-#endif
-  }
+  for (int i = 1; i < mj->nbody; i++)
+    if (mj->body_plugin[i] >= 0)
+      findings_add(findings, FINDING_FATAL, "body %s (plugin)", import_label(mj, mjOBJ_BODY, i).text);
 }
 
-/* Actuators that push on a joint. */
-static int drives(const mjModel *mj, int joint) {
-  int count = 0;
-  for (int i = 0; i < mj->nu; i++) {
+int32_t import_drives(const struct mjModel_ *mj, int32_t joint) {
+  int32_t count = 0;
+  for (int i = 0; i < mj->nactuator; i++) {
     int on_joint = mj->actuator_trntype[i] == mjTRN_JOINT || mj->actuator_trntype[i] == mjTRN_JOINTINPARENT;
     count += on_joint && mj->actuator_trnid[2 * i] == joint;
   }
   return count;
 }
 
-static void refuse_joints(const mjModel *mj, finding_list *findings) {
+/* MuJoCo takes its default where solref is neither (time constant, damping ratio) nor (-stiffness, -damping).
+ */
+static void note_solref(const mjModel *mj, finding_list *findings) {
   for (int i = 0; i < mj->njnt; i++) {
-    object_label name = import_label(mj, mjOBJ_JOINT, i);
-    if (mj->jnt_limited[i] && mj->jnt_solref[mjNREF * i] == 0)
-      findings_add(findings, FINDING_DROPPABLE, "joint %s (solreflimit %g %g)", name.text,
-                   mj->jnt_solref[mjNREF * i], mj->jnt_solref[mjNREF * i + 1]);
-#if mjVERSION_HEADER >= 300
-    if (mj->jnt_actfrclimited[i] && drives(mj, i) > 1)
-      findings_add(findings, FINDING_DROPPABLE, "joint %s (actuatorfrcrange over %d actuators)", name.text,
-                   drives(mj, i));
-#else
-    (void)drives;
-#endif
+    const mjtNum *solref = mj->jnt_solref + mjNREF * i;
+    const int standard = solref[0] > 0 && solref[1] > 0, direct = solref[0] < 0 && solref[1] <= 0;
+    if (mj->jnt_limited[i] && !standard && !direct)
+      findings_add(findings, FINDING_NOTE, "joint %s: solreflimit %g %g is taken for 0.02 1",
+                   import_label(mj, mjOBJ_JOINT, i).text, solref[0], solref[1]);
   }
 }
 
-static int joint_transmission(const mjModel *mj, int actuator) {
-  int type = mj->actuator_trntype[actuator];
-  if (type != mjTRN_JOINT && type != mjTRN_JOINTINPARENT) return 0;
-  int joint = mj->jnt_type[mj->actuator_trnid[2 * actuator]];
-  return joint == mjJNT_SLIDE || joint == mjJNT_HINGE;
-}
-
-/* Gain that does not depend on length or velocity. */
-static int constant_gain(const mjModel *mj, int actuator) {
-  const mjtNum *gain = mj->actuator_gainprm + mjNGAIN * actuator;
-  int type = mj->actuator_gaintype[actuator];
-  return type == mjGAIN_FIXED || (type == mjGAIN_AFFINE && gain[1] == 0 && gain[2] == 0);
+static int fixed_gain(const mjModel *mj, int actuator) {
+  return mj->actuator_gaintype[actuator] == mjGAIN_FIXED || mj->actuator_gaintype[actuator] == mjGAIN_AFFINE;
 }
 
 static int affine_bias(const mjModel *mj, int actuator) {
   return mj->actuator_biastype[actuator] == mjBIAS_NONE || mj->actuator_biastype[actuator] == mjBIAS_AFFINE;
 }
 
-static int actuator_plugin(const mjModel *mj, int actuator) {
-#if mjVERSION_HEADER >= 300
-  return mj->actuator_plugin[actuator] >= 0;
-#else
-  (void)mj, (void)actuator;
-  return 0;
-#endif
-}
+static int actuator_plugin(const mjModel *mj, int actuator) { return mj->actuator_plugin[actuator] >= 0; }
 
 int32_t import_actuator_supported(const struct mjModel_ *mj, int32_t actuator) {
-  return !actuator_plugin(mj, actuator) && joint_transmission(mj, actuator) &&
-         mj->actuator_dyntype[actuator] == mjDYN_NONE && constant_gain(mj, actuator) &&
-         affine_bias(mj, actuator);
+  return !actuator_plugin(mj, actuator) && mj->actuator_trntype[actuator] <= mjTRN_SITE &&
+         mj->actuator_dyntype[actuator] <= mjDYN_FILTEREXACT && fixed_gain(mj, actuator) &&
+         affine_bias(mj, actuator) && mj->actuator_ctrlnum[actuator] == 1;
 }
 
 static void refuse_actuators(const mjModel *mj, finding_list *findings) {
-  static const char *const transmissions[] = {"joint",  "jointinparent", "slidercrank",
-                                              "tendon", "site",          "body"};
-  static const char *const dynamics[] = {"none", "integrator", "filter", "filterexact", "muscle", "user"};
-  for (int i = 0; i < mj->nu; i++) {
+  static const char *const transmissions[] = {"joint", "jointinparent", "slidercrank", "tendon",
+                                              "site",  "body",          "so3"};
+  static const char *const dynamics[] = {"none",   "integrator", "filter", "filterexact",
+                                         "muscle", "dcmotor",    "pid",    "user"};
+  for (int i = 0; i < mj->nactuator; i++) {
     object_label name = import_label(mj, mjOBJ_ACTUATOR, i);
     if (import_actuator_supported(mj, i)) continue;
     if (actuator_plugin(mj, i))
       findings_add(findings, FINDING_FATAL, "actuator %s (plugin)", name.text);
     else if (mj->actuator_gaintype[i] == mjGAIN_MUSCLE || mj->actuator_dyntype[i] == mjDYN_MUSCLE)
       findings_add(findings, FINDING_DROPPABLE, "actuator %s (muscle)", name.text);
-    else if (mj->actuator_dyntype[i] != mjDYN_NONE)
+    else if (mj->actuator_dyntype[i] > mjDYN_FILTEREXACT)
       findings_add(findings, FINDING_DROPPABLE, "actuator %s (dynamics %s)", name.text,
                    CHOOSE(dynamics, mj->actuator_dyntype[i]));
-    else if (!constant_gain(mj, i) || !affine_bias(mj, i))
-      findings_add(findings, FINDING_DROPPABLE, "actuator %s (gain depends on the state)", name.text);
+    else if (mj->actuator_ctrlnum[i] != 1)
+      findings_add(findings, FINDING_DROPPABLE, "actuator %s (%d controls)", name.text,
+                   mj->actuator_ctrlnum[i]);
+    else if (mj->actuator_trntype[i] > mjTRN_SITE)
+      findings_add(findings, FINDING_DROPPABLE, "actuator %s (transmission %s)", name.text,
+                   CHOOSE(transmissions, mj->actuator_trntype[i]));
     else
-      findings_add(findings, FINDING_DROPPABLE, "actuator %s (transmission %s%s)", name.text,
-                   CHOOSE(transmissions, mj->actuator_trntype[i]),
-                   mj->actuator_trntype[i] <= mjTRN_JOINTINPARENT ? " of more than one axis" : "");
+      findings_add(findings, FINDING_DROPPABLE, "actuator %s (gain or bias of another kind)", name.text);
   }
 }
 
 static void refuse_options(const mjModel *mj, finding_list *findings) {
-  if (mj->opt.density != 0)
-    findings_add(findings, FINDING_DROPPABLE, "option density %g (fluid)", mj->opt.density);
-  if (mj->opt.viscosity != 0)
-    findings_add(findings, FINDING_DROPPABLE, "option viscosity %g (fluid)", mj->opt.viscosity);
   if (mj->opt.enableflags & mjENBL_OVERRIDE)
     findings_add(findings, FINDING_DROPPABLE, "option flag override (contact override)");
 }
@@ -330,13 +232,12 @@ static void note_margins(const mjModel *mj, finding_list *findings) {
 void import_refuse(const struct mjModel_ *mj, finding_list *findings) {
   refuse_options(mj, findings);
   refuse_bodies(mj, findings);
-  refuse_joints(mj, findings);
+  note_solref(mj, findings);
   refuse_geoms(mj, findings);
-  refuse_pairs(mj, findings);
   refuse_actuators(mj, findings);
-  refuse_tendons(mj, findings);
   refuse_equality(mj, findings);
   refuse_soft_parts(mj, findings);
+  import_refuse_extras(mj, findings);
   note_margins(mj, findings);
 }
 

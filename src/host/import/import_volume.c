@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if mjVERSION_HEADER >= 337 /* with mjs_setUserValue */
-
 static const char mark[] = "abut: mass from volume";
 
 /* Whether the geom adds to the mass of its body. */
@@ -82,14 +80,13 @@ abut_status import_check_volumes(struct mjSpec_ *spec, const struct mjModel_ *mj
     abut_status status = check_mesh(mj, mesh);
     if (status == ABUT_ERROR_MEMORY) return status;
     if (status != ABUT_OK)
-      findings_add(findings, FINDING_FATAL,
-                   "mesh %s (not closed, but body %s needs its volume: <inertial> or inertia=\"convex\" "
-                   "would do without)",
+      findings_add(findings, FINDING_NOTE,
+                   "mesh %s is not closed, but body %s takes its mass from it: it is MuJoCo's; <inertial> or "
+                   "inertia=\"convex\" would make it certain",
                    import_label(mj, mjOBJ_MESH, mesh).text,
                    import_label(mj, mjOBJ_BODY, mj->geom_bodyid[geom]).text);
   }
   return ABUT_OK;
 }
 
-#endif
 #endif

@@ -55,8 +55,9 @@ static abut_status find_geom(const char *path, const abut_model *m, const char *
     return fail_with(ABUT_ERROR_ARGUMENT, "'%s' has %d mesh%s and %d geom%s: name one", path, meshes,
                      meshes == 1 ? "" : "es", ngeom, PLURAL(ngeom));
   ATTEMPT(abut_model_geom(m, *geom, &def));
-  if (def.type == ABUT_GEOM_PLANE)
-    return fail_with(ABUT_ERROR_ARGUMENT, "'%s': geom '%s' is a plane, which has no triangles", path, name);
+  if (def.type == ABUT_GEOM_PLANE || def.type == ABUT_GEOM_HFIELD)
+    return fail_with(ABUT_ERROR_ARGUMENT, "'%s': geom '%s' is a %s, which has no triangles", path, name,
+                     def.type == ABUT_GEOM_PLANE ? "plane" : "height field");
   return ABUT_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "host/base/option.h"
 #include "host/base/real.h"
 #include "host/method/implicit_pairs.h"
+#include "host/method/implicit_scene.h"
 #define METHOD implicit
 #include "host/batch/method_tables.h"
 #include <math.h>
@@ -104,7 +105,7 @@ static abut_status check_precision(const abut_options *options) {
 
 static abut_status implicit_resolve(const abut_model *model, abut_options *options) {
   abut_implicit_options *o = &options->implicit;
-  (void)model;
+  ATTEMPT(implicit_check_scene(model));
   ATTEMPT(check_choices(o));
   int local = o->contact == ABUT_CONTACT_LOCAL;
   if (o->stiffness == 0) o->stiffness = local ? 1e-7 : 1e-8;

@@ -1,5 +1,6 @@
 /* builder.c: collects a scene's definitions, checking each as it arrives. */
-#include "host/model/builder.h"
+#include "host/model/builder_add.h"
+#include "host/model/model.h"
 #include "abut/surface.h"
 #include "host/base/geometry.h"
 #include "host/shape/geom.h"
@@ -7,47 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---------------------------------------------------------------------------------------- defaults */
-
-abut_body_def abut_default_body_def(void) {
-  abut_body_def def = {0};
-  def.quat[0] = def.iquat[0] = 1;
-  return def;
-}
-
-abut_joint_def abut_default_joint_def(void) {
-  abut_joint_def def = {0};
-  def.type = ABUT_JOINT_HINGE;
-  def.axis[2] = 1;
-  def.solref[0] = 0.02;
-  def.solref[1] = 1;
-  return def;
-}
-
-abut_geom_def abut_default_geom_def(void) {
-  abut_geom_def def = {0};
-  def.type = ABUT_GEOM_SPHERE;
-  def.quat[0] = 1;
-  def.density = 1000;
-  def.friction = 1;
-  def.contype = def.conaffinity = 1;
-  return def;
-}
-
-abut_actuator_def abut_default_actuator_def(void) {
-  abut_actuator_def def = {0};
-  def.gear = def.gain = 1;
-  return def;
-}
-
 /* ---------------------------------------------------------------------------------------- lifetime */
 
 abut_status abut_builder_create(abut_builder **builder) {
   REQUIRE_POINTER(builder, "builder");
   *builder = calloc(1, sizeof **builder);
   if (!*builder) return fail_with(ABUT_ERROR_MEMORY, "builder: no memory");
-  (*builder)->gravity[2] = -9.81;
-  (*builder)->timestep = 0.01;
+  (*builder)->option = abut_default_scene_options();
   abut_body_def world = abut_default_body_def();
   world.name = "world";
   abut_status status = abut_builder_add_body(*builder, &world, NULL);
@@ -57,26 +24,38 @@ abut_status abut_builder_create(abut_builder **builder) {
   return status;
 }
 
-/* Frees what a definition owns. */
-static void free_body(abut_body_def *def) { free((char *)def->name); }
-static void free_joint(abut_joint_def *def) { free((char *)def->name); }
-static void free_actuator(abut_actuator_def *def) { free((char *)def->name); }
-static void free_exclude(exclude_def *def) { (void)def; }
-static void free_pair(pair_def *def) { (void)def; }
+void free_body(abut_body_def *def) { free((char *)def->name); }
+void free_joint(abut_joint_def *def) { free((char *)def->name); }
+void free_site(abut_site_def *def) { free((char *)def->name); }
+void free_equality(abut_equality_def *def) { free((char *)def->name); }
+void free_actuator(abut_actuator_def *def) { free((char *)def->name); }
+void free_sensor(abut_sensor_def *def) { free((char *)def->name); }
+void free_exclude(exclude_def *def) { (void)def; }
+void free_pair(abut_pair_def *def) { (void)def; }
 
-static void free_geom(abut_geom_def *def) {
+void free_tendon(abut_tendon_def *def) {
+  free((char *)def->name);
+  free((abut_wrap *)def->wraps);
+}
+
+void free_geom(abut_geom_def *def) {
   free((char *)def->name);
   free((double *)def->points);
   free((double *)def->vertices);
   free((int32_t *)def->triangles);
+  free((double *)def->heights);
   abut_surface_destroy((abut_surface *)def->surface);
 }
 
-static void free_key(key_def *def) {
-  free(def->name);
-  free(def->qpos);
-  free(def->qvel);
-  free(def->ctrl);
+void free_key(key_def *key) {
+  abut_key_def *def = &key->def;
+  free((char *)def->name);
+  free((double *)def->qpos);
+  free((double *)def->qvel);
+  free((double *)def->act);
+  free((double *)def->ctrl);
+  free((double *)def->mpos);
+  free((double *)def->mquat);
 }
 
 void abut_builder_destroy(abut_builder *builder) {
@@ -108,9 +87,8 @@ static void *grow(void *list, int32_t count, int32_t *capacity, size_t element) 
   return grown;
 }
 
-/* append_body(builder, def, id) and its kin: takes over what def owns, or frees it on failure. */
 #define X(type, name, plural)                                                                                \
-  static abut_status append_##name(abut_builder *builder, type *def, int32_t *id) {                          \
+  abut_status append_##name(abut_builder *builder, type *def, int32_t *id) {                                 \
     type *list = grow(builder->plural, builder->n##name, &builder->name##_capacity, sizeof(type));           \
     if (!list) {                                                                                             \
       free_##name(def);                                                                                      \
@@ -125,8 +103,7 @@ static void *grow(void *list, int32_t count, int32_t *capacity, size_t element) 
 BUILDER_LISTS(X)
 #undef X
 
-/* Copy of bytes; NULL for NULL, and once *status is a failure. */
-static void *copy_bytes(abut_status *status, const void *bytes, size_t size) {
+void *copy_bytes(abut_status *status, const void *bytes, size_t size) {
   if (!bytes || *status != ABUT_OK) return NULL;
   void *copy = malloc(size ? size : 1);
   if (copy)
@@ -136,16 +113,13 @@ static void *copy_bytes(abut_status *status, const void *bytes, size_t size) {
   return copy;
 }
 
-static char *copy_text(abut_status *status, const char *text) {
+char *copy_text(abut_status *status, const char *text) {
   return copy_bytes(status, text, text ? strlen(text) + 1 : 0);
 }
 
 /* ---------------------------------------------------------------------------------------- checks */
 
-enum { LABEL = 128 };
-
-/* "joint 'hip'", or "joint 3" for the one about to be added. */
-static const char *label(char buffer[LABEL], const char *noun, const char *name, int32_t id) {
+const char *label(char buffer[LABEL], const char *noun, const char *name, int32_t id) {
   if (name && *name)
     snprintf(buffer, LABEL, "%s '%s'", noun, name);
   else
@@ -153,13 +127,12 @@ static const char *label(char buffer[LABEL], const char *noun, const char *name,
   return buffer;
 }
 
-static abut_status check_id(const char *who, const char *noun, int32_t id, int32_t count) {
+abut_status check_id(const char *who, const char *noun, int32_t id, int32_t count) {
   if (id >= 0 && id < count) return ABUT_OK;
   return fail_with(ABUT_ERROR_ARGUMENT, "%s: %s %d does not exist (there are %d)", who, noun, id, count);
 }
 
-/* Makes v unit; what: "quat". */
-static abut_status make_unit(const char *who, const char *what, double *v, int n) {
+abut_status make_unit(const char *who, const char *what, double *v, int n) {
   if (normalise(v, n)) return ABUT_OK;
   if (n == 3) return fail_with(ABUT_ERROR_MODEL, "%s: %s is (%g, %g, %g)", who, what, v[0], v[1], v[2]);
   return fail_with(ABUT_ERROR_MODEL, "%s: %s is (%g, %g, %g, %g)", who, what, v[0], v[1], v[2], v[3]);
@@ -180,7 +153,9 @@ abut_status abut_builder_add_body(abut_builder *builder, const abut_body_def *de
   abut_status status = ABUT_OK;
   body.name = copy_text(&status, def->name);
   if (status != ABUT_OK) return status;
-  return append_body(builder, &body, id);
+  ATTEMPT(append_body(builder, &body, id));
+  builder->nmocap += def->mocap != 0;
+  return ABUT_OK;
 }
 
 abut_status abut_builder_add_joint(abut_builder *builder, const abut_joint_def *def, int32_t *id) {
@@ -227,7 +202,8 @@ abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *de
   ATTEMPT(make_unit(who, "quat", geom.quat, 4));
   if (!(def->density >= 0 && isfinite(def->density)))
     return fail_with(ABUT_ERROR_MODEL, "%s: density is %g, must not be negative", who, def->density);
-  int mesh = def->type == ABUT_GEOM_MESH;
+  int mesh = def->type == ABUT_GEOM_MESH, hfield = def->type == ABUT_GEOM_HFIELD;
+  if (!hfield) geom.nrow = geom.ncol = 0;
   if (!mesh) geom.npoint = 0;
   if (!mesh || !def->triangles) geom.nvertex = geom.ntriangle = 0;
   abut_status status = ABUT_OK;
@@ -237,6 +213,8 @@ abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *de
                              (size_t)geom.nvertex * 3 * sizeof *def->vertices);
   geom.triangles = copy_bytes(&status, geom.ntriangle ? def->triangles : NULL,
                               (size_t)geom.ntriangle * 3 * sizeof *def->triangles);
+  geom.heights = copy_bytes(&status, hfield ? def->heights : NULL,
+                            (size_t)geom.nrow * (size_t)geom.ncol * sizeof *def->heights);
   if (geom.surface && status == ABUT_OK) {
     abut_surface *copy;
     status = abut_surface_copy(def->surface, &copy);
@@ -249,70 +227,13 @@ abut_status abut_builder_add_geom(abut_builder *builder, const abut_geom_def *de
   return status;
 }
 
-abut_status abut_builder_add_actuator(abut_builder *builder, const abut_actuator_def *def, int32_t *id) {
-  REQUIRE_POINTER(builder, "builder");
-  REQUIRE_POINTER(def, "def");
-  abut_actuator_def actuator = *def;
-  char who[LABEL];
-  label(who, "actuator", def->name, builder->nactuator);
-  ATTEMPT(check_id(who, "joint", def->joint, builder->njoint));
-  abut_status status = ABUT_OK;
-  actuator.name = copy_text(&status, def->name);
-  if (status != ABUT_OK) return status;
-  return append_actuator(builder, &actuator, id);
-}
-
-abut_status abut_builder_exclude(abut_builder *builder, int32_t body1, int32_t body2) {
-  REQUIRE_POINTER(builder, "builder");
-  ATTEMPT(check_id("exclude", "body", body1, builder->nbody));
-  ATTEMPT(check_id("exclude", "body", body2, builder->nbody));
-  exclude_def def = {body1, body2};
-  return append_exclude(builder, &def, NULL);
-}
-
-abut_status abut_builder_add_pair(abut_builder *builder, int32_t geom1, int32_t geom2, double friction) {
-  REQUIRE_POINTER(builder, "builder");
-  ATTEMPT(check_id("contact pair", "geom", geom1, builder->ngeom));
-  ATTEMPT(check_id("contact pair", "geom", geom2, builder->ngeom));
-  if (geom1 == geom2)
-    return fail_with(ABUT_ERROR_ARGUMENT, "contact pair: geom %d cannot touch itself", geom1);
-  if (!isfinite(friction))
-    return fail_with(ABUT_ERROR_MODEL, "contact pair of geoms %d and %d: friction is %g", geom1, geom2,
-                     friction);
-  pair_def def = {geom1, geom2, friction < 0 ? -1 : friction};
-  return append_pair(builder, &def, NULL);
-}
-
-abut_status abut_builder_add_key(abut_builder *builder, const char *name, const double *qpos,
-                                 const double *qvel, const double *ctrl) {
-  REQUIRE_POINTER(builder, "builder");
-  key_def key = {.nq = builder->nq, .nv = builder->nv, .nu = builder->nactuator};
-  abut_status status = ABUT_OK;
-  key.name = copy_text(&status, name);
-  key.qpos = copy_bytes(&status, qpos, (size_t)key.nq * sizeof *qpos);
-  key.qvel = copy_bytes(&status, qvel, (size_t)key.nv * sizeof *qvel);
-  key.ctrl = copy_bytes(&status, ctrl, (size_t)key.nu * sizeof *ctrl);
-  if (status == ABUT_OK) return append_key(builder, &key, NULL);
-  free_key(&key);
-  return status;
-}
-
 /* ---------------------------------------------------------------------------------------- settings */
 
-abut_status abut_builder_set_gravity(abut_builder *builder, const double gravity[3]) {
+abut_status abut_builder_set_scene(abut_builder *builder, const abut_scene_options *options) {
   REQUIRE_POINTER(builder, "builder");
-  REQUIRE_POINTER(gravity, "gravity");
-  for (int k = 0; k < 3; k++)
-    if (!isfinite(gravity[k])) return fail_with(ABUT_ERROR_MODEL, "gravity[%d] is %g", k, gravity[k]);
-  memcpy(builder->gravity, gravity, sizeof builder->gravity);
-  return ABUT_OK;
-}
-
-abut_status abut_builder_set_timestep(abut_builder *builder, double timestep) {
-  REQUIRE_POINTER(builder, "builder");
-  if (!(timestep > 0 && isfinite(timestep)))
-    return fail_with(ABUT_ERROR_MODEL, "timestep is %g s, must be positive", timestep);
-  builder->timestep = timestep;
+  REQUIRE_POINTER(options, "options");
+  ATTEMPT(model_check_options(options));
+  builder->option = *options;
   return ABUT_OK;
 }
 

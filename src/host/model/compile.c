@@ -1,26 +1,13 @@
 /* compile.c: turns a builder's definitions into a model. Joints and geoms go by body, each body's in the
  * order in which they were added; bodies and actuators keep their ids. */
-#include "host/model/builder.h"
+#include "host/model/compile.h"
 #include "host/base/geometry.h"
-#include "host/model/model.h"
-#include "host/shape/moment.h"
 #include "host/model/pairs.h"
-#include "host/shape/geom.h"
+#include "host/shape/moment.h"
 #include "host/shape/triangles.h"
-#include "host/shape/sphere_tree_build.h"
 #include "host/base/status.h"
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Where the builder's objects are in the compiled order and back, and the geoms' shapes. */
-typedef struct plan {
-  int32_t *joint_of, *joint_at; /* builder's id of a compiled joint; compiled id of a builder's */
-  int32_t *geom_of, *geom_at;
-  geom_shape *shapes; /* by compiled geom */
-  sphere_tree *trees;
-  const abut_surface **surfaces; /* the builder's, by compiled geom */
-  pair_def *pairs;
-} plan;
 
 static void *new_array(int32_t count, size_t element) { return calloc((size_t)count + 1, element); }
 
@@ -95,7 +82,7 @@ static abut_status geom_failure(abut_status status, const abut_geom_def *def, in
 /* The sphere tree over a geom's surface, in the body's frame. */
 static abut_status build_tree(const abut_geom_def *def, const geom_shape *shape, sphere_tree *tree) {
   geom_surface surface;
-  if (def->type == ABUT_GEOM_PLANE) return ABUT_OK;
+  if (def->type == ABUT_GEOM_PLANE || def->type == ABUT_GEOM_HFIELD) return ABUT_OK;
   ATTEMPT(geom_surface_build(def, shape, &surface));
   for (int64_t i = 0; i < surface.npoint; i++)
     transform_point(surface.points + 3 * i, def->pos, def->quat, surface.points + 3 * i);
@@ -117,57 +104,95 @@ static abut_status plan_shapes(plan *p, const abut_builder *builder) {
 
 /* ---------------------------------------------------------------------------------------- counts */
 
-static const char *text_or_empty(const char *text) { return text ? text : ""; }
+/* Name of compiled object id. */
+static const char *name_of(const abut_builder *builder, const plan *p, char kind, int32_t id) {
+  switch (kind) {
+  case 'b':
+    return builder->bodies[id].name;
+  case 'j':
+    return builder->joints[p->joint_of[id]].name;
+  case 'g':
+    return builder->geoms[p->geom_of[id]].name;
+  case 's':
+    return builder->sites[id].name;
+  case 't':
+    return builder->tendons[id].name;
+  case 'e':
+    return builder->equalities[id].name;
+  case 'a':
+    return builder->actuators[id].name;
+  case 'n':
+    return builder->sensors[id].name;
+  default:
+    return builder->keys[id].def.name;
+  }
+}
 
 /* Bytes that a name takes in the model's text: none if empty, it shares the first byte. */
 static int64_t text_size(const char *text) { return text && *text ? (int64_t)strlen(text) + 1 : 0; }
 
-static abut_status set_counts(abut_model *m, const abut_builder *builder, const plan *p) {
-  int64_t npoint = 0, nface = 0, nnode = 0, ntriangle = 0, ntext = 1 + text_size(builder->warnings);
-  for (int32_t i = 0; i < builder->ngeom; i++) npoint += p->shapes[i].npoint, nface += p->shapes[i].nface;
-  for (int32_t i = 0; i < builder->ngeom; i++)
-    nnode += p->trees[i].nodenum, ntriangle += p->trees[i].trianglenum;
-  for (int32_t i = 0; i < builder->nbody; i++) ntext += text_size(builder->bodies[i].name);
-  for (int32_t i = 0; i < builder->njoint; i++) ntext += text_size(builder->joints[i].name);
-  for (int32_t i = 0; i < builder->ngeom; i++) ntext += text_size(builder->geoms[i].name);
-  for (int32_t i = 0; i < builder->nactuator; i++) ntext += text_size(builder->actuators[i].name);
-  for (int32_t i = 0; i < builder->nkey; i++) ntext += text_size(builder->keys[i].name);
-  int64_t nname =
-      (int64_t)builder->nbody + builder->njoint + builder->ngeom + builder->nactuator + builder->nkey;
-  if (npoint > INT32_MAX || nface > INT32_MAX || nnode > INT32_MAX || ntriangle > INT32_MAX ||
-      ntext > INT32_MAX || nname > INT32_MAX)
-    return fail_with(ABUT_ERROR_MODEL,
-                     "model: %lld points, %lld faces, %lld triangles, %lld names of %lld bytes are too many",
-                     (long long)npoint, (long long)nface, (long long)ntriangle, (long long)nname,
+static abut_status count_text(abut_model *m, const abut_builder *builder, const plan *p) {
+  int64_t ntext = 1 + text_size(builder->warnings), nname = 0;
+#define X(kind, count, noun)                                                                                 \
+  nname += m->count;                                                                                         \
+  for (int32_t i = 0; i < m->count; i++) ntext += text_size(name_of(builder, p, kind, i));
+  MODEL_NAMED(X)
+#undef X
+  if (ntext > INT32_MAX || nname > INT32_MAX)
+    return fail_with(ABUT_ERROR_MODEL, "model: %lld names of %lld bytes are too many", (long long)nname,
                      (long long)ntext);
-  m->nbody = builder->nbody;
-  m->njnt = builder->njoint;
-  m->nq = builder->nq;
-  m->nv = builder->nv;
-  m->nu = builder->nactuator;
-  m->ngeom = builder->ngeom;
-  m->npoint = (int32_t)npoint;
-  m->nface = (int32_t)nface;
-  m->nnode = (int32_t)nnode;
-  m->ntriangle = (int32_t)ntriangle;
-  m->nkey = builder->nkey;
   m->nname = (int32_t)nname;
   m->ntext = (int32_t)ntext;
   return ABUT_OK;
 }
 
-/* ---------------------------------------------------------------------------------------- fill */
-
-static void put(double *array, int32_t row, const double *values, int columns) {
-  memcpy(array + (size_t)row * (size_t)columns, values, (size_t)columns * sizeof *values);
+static abut_status count_shapes(abut_model *m, const abut_builder *builder, const plan *p) {
+  int64_t npoint = 0, nface = 0, nnode = 0, ntriangle = 0, nhfielddata = 0;
+  for (int32_t i = 0; i < builder->ngeom; i++) {
+    const abut_geom_def *def = builder->geoms + p->geom_of[i];
+    npoint += p->shapes[i].npoint, nface += p->shapes[i].nface;
+    nnode += p->trees[i].nodenum, ntriangle += p->trees[i].trianglenum;
+    if (def->type != ABUT_GEOM_HFIELD) continue;
+    nhfielddata += (int64_t)def->nrow * def->ncol;
+    m->nhfield++;
+  }
+  if (npoint > INT32_MAX || nface > INT32_MAX || nnode > INT32_MAX || ntriangle > INT32_MAX ||
+      nhfielddata > INT32_MAX)
+    return fail_with(ABUT_ERROR_MODEL,
+                     "model: %lld points, %lld faces, %lld triangles, %lld heights are too many",
+                     (long long)npoint, (long long)nface, (long long)ntriangle, (long long)nhfielddata);
+  m->ngeom = builder->ngeom;
+  m->npoint = (int32_t)npoint;
+  m->nface = (int32_t)nface;
+  m->nnode = (int32_t)nnode;
+  m->ntriangle = (int32_t)ntriangle;
+  m->nhfielddata = (int32_t)nhfielddata;
+  return ABUT_OK;
 }
 
+static abut_status set_counts(abut_model *m, const abut_builder *builder, const plan *p) {
+  m->nbody = builder->nbody;
+  m->nmocap = builder->nmocap;
+  m->njnt = builder->njoint;
+  m->nq = builder->nq;
+  m->nv = builder->nv;
+  m->nexplicit = builder->npair;
+  ATTEMPT(count_shapes(m, builder, p));
+  ATTEMPT(compile_count_elements(m, builder));
+  return count_text(m, builder, p);
+}
+
+/* ---------------------------------------------------------------------------------------- fill */
+
 static void fill_bodies(abut_model *m, const abut_builder *builder) {
+  int32_t mocap = 0;
   for (int32_t b = 0; b < m->nbody; b++) {
     const abut_body_def *def = builder->bodies + b;
     m->body_parent[b] = def->parent;
     m->body_jntadr[b] = m->body_dofadr[b] = -1;
     m->body_mass[b] = def->mass;
+    m->body_gravcomp[b] = def->gravcomp;
+    m->body_mocapid[b] = def->mocap ? mocap++ : -1;
     put(m->body_pos, b, def->pos, 3);
     put(m->body_quat, b, def->quat, 4);
     put(m->body_ipos, b, def->ipos, 3);
@@ -202,6 +227,13 @@ static void fill_joint_numbers(abut_model *m, int32_t j, const abut_joint_def *d
   put(m->jnt_axis, j, def->axis, 3);
   put(m->jnt_range, j, def->range, 2);
   put(m->jnt_solref, j, def->solref, 2);
+  put(m->jnt_solimp, j, def->solimp, 5);
+  put(m->jnt_solreffriction, j, def->solreffriction, 2);
+  put(m->jnt_solimpfriction, j, def->solimpfriction, 5);
+  put(m->jnt_actfrcrange, j, def->actfrcrange, 2);
+  m->jnt_margin[j] = def->margin;
+  m->jnt_actfrclimited[j] = def->actfrclimited != 0;
+  m->jnt_actgravcomp[j] = def->actgravcomp != 0;
   m->jnt_stiffness[j] = def->stiffness;
   m->jnt_damping[j] = def->damping;
   m->jnt_armature[j] = def->armature;
@@ -257,19 +289,47 @@ static void fill_tree(abut_model *m, int32_t g, const sphere_tree *tree, int32_t
   *triangle += tree->trianglenum;
 }
 
+/* How a geom touches. */
+static void fill_contact(abut_model *m, int32_t g, const abut_geom_def *def) {
+  m->geom_contype[g] = def->contype;
+  m->geom_conaffinity[g] = def->conaffinity;
+  m->geom_friction[g] = def->friction;
+  m->geom_condim[g] = def->condim;
+  m->geom_priority[g] = def->priority;
+  m->geom_solmix[g] = def->solmix;
+  m->geom_margin[g] = def->margin;
+  m->geom_gap[g] = def->gap;
+  put(m->geom_turning, g, def->turning, 2);
+  put(m->geom_solref, g, def->solref, 2);
+  put(m->geom_solimp, g, def->solimp, 5);
+  put(m->geom_fluid, g, def->fluid, 12);
+}
+
+/* The heights of a geom that is a height field, the next one. */
+static void fill_hfield(abut_model *m, int32_t g, const abut_geom_def *def, int32_t *hfield, int32_t *data) {
+  m->geom_hfield[g] = -1;
+  if (def->type != ABUT_GEOM_HFIELD) return;
+  const int32_t h = m->geom_hfield[g] = (*hfield)++;
+  m->hfield_adr[h] = *data;
+  m->hfield_nrow[h] = def->nrow;
+  m->hfield_ncol[h] = def->ncol;
+  put(m->hfield_size, h, def->hfield_size, 4);
+  memcpy(m->hfield_data + *data, def->heights, (size_t)def->nrow * (size_t)def->ncol * sizeof(double));
+  *data += def->nrow * def->ncol;
+}
+
 static void fill_geoms(abut_model *m, const abut_builder *builder, const plan *p) {
-  int32_t point = 0, face = 0, node = 0, triangle = 0;
+  int32_t point = 0, face = 0, node = 0, triangle = 0, hfield = 0, data = 0;
   for (int32_t g = 0; g < m->ngeom; g++) {
     const abut_geom_def *def = builder->geoms + p->geom_of[g];
     const geom_shape *shape = p->shapes + g;
     m->geom_type[g] = def->type;
     m->geom_body[g] = def->body;
-    m->geom_contype[g] = def->contype;
-    m->geom_conaffinity[g] = def->conaffinity;
     put(m->geom_size, g, shape->size, 3);
     put(m->geom_pos, g, def->pos, 3);
     put(m->geom_quat, g, def->quat, 4);
-    m->geom_friction[g] = def->friction;
+    fill_contact(m, g, def);
+    fill_hfield(m, g, def, &hfield, &data);
     m->geom_radius[g] = shape->radius;
     m->geom_hull_error[g] = shape->hull_error;
     fill_hull(m, g, shape, &point, &face);
@@ -299,44 +359,6 @@ static abut_status fill_masses(abut_model *m, const abut_builder *builder, const
   return ABUT_OK;
 }
 
-static void fill_actuators(abut_model *m, const abut_builder *builder, const plan *p) {
-  for (int32_t a = 0; a < m->nu; a++) {
-    const abut_actuator_def *def = builder->actuators + a;
-    m->actuator_jnt[a] = p->joint_at[def->joint];
-    m->actuator_ctrllimited[a] = def->ctrllimited != 0;
-    m->actuator_forcelimited[a] = def->forcelimited != 0;
-    m->actuator_gear[a] = def->gear;
-    m->actuator_gain[a] = def->gain;
-    put(m->actuator_bias, a, def->bias, 3);
-    put(m->actuator_ctrlrange, a, def->ctrlrange, 2);
-    put(m->actuator_forcerange, a, def->forcerange, 2);
-  }
-}
-
-/* Makes the quaternions of a configuration unit; those that cannot be are left for validation to name. */
-static void normalise_configuration(const abut_model *m, double *qpos) {
-  for (int32_t j = 0; j < m->njnt; j++) {
-    double *q = qpos + m->jnt_qposadr[j];
-    if (m->jnt_type[j] == ABUT_JOINT_FREE) normalise(q + 3, 4);
-    if (m->jnt_type[j] == ABUT_JOINT_BALL) normalise(q, 4);
-  }
-}
-
-static abut_status fill_keys(abut_model *m, const abut_builder *builder) {
-  for (int32_t k = 0; k < m->nkey; k++) {
-    const key_def *def = builder->keys + k;
-    if (def->nq != m->nq || def->nv != m->nv || def->nu != m->nu)
-      return fail_with(ABUT_ERROR_MODEL,
-                       "key %d '%s': added at nq %d, nv %d, nu %d, the scene has %d, %d, %d: add keys last",
-                       k, text_or_empty(def->name), def->nq, def->nv, def->nu, m->nq, m->nv, m->nu);
-    put(m->key_qpos, k, def->qpos ? def->qpos : m->qpos0, m->nq);
-    if (def->qvel) put(m->key_qvel, k, def->qvel, m->nv);
-    if (def->ctrl) put(m->key_ctrl, k, def->ctrl, m->nu);
-    normalise_configuration(m, m->key_qpos + (size_t)k * (size_t)m->nq);
-  }
-  return ABUT_OK;
-}
-
 /* Appends a text at *end; the empty one is at 0. Returns where it is. */
 static int32_t put_text(abut_model *m, const char *text, int32_t *end) {
   int32_t at = *end;
@@ -348,28 +370,24 @@ static int32_t put_text(abut_model *m, const char *text, int32_t *end) {
 
 static void fill_text(abut_model *m, const abut_builder *builder, const plan *p) {
   int32_t row = 0, end = 1;
-  for (int32_t b = 0; b < m->nbody; b++) m->name_adr[row++] = put_text(m, builder->bodies[b].name, &end);
-  for (int32_t j = 0; j < m->njnt; j++)
-    m->name_adr[row++] = put_text(m, builder->joints[p->joint_of[j]].name, &end);
-  for (int32_t g = 0; g < m->ngeom; g++)
-    m->name_adr[row++] = put_text(m, builder->geoms[p->geom_of[g]].name, &end);
-  for (int32_t a = 0; a < m->nu; a++) m->name_adr[row++] = put_text(m, builder->actuators[a].name, &end);
-  for (int32_t k = 0; k < m->nkey; k++) m->name_adr[row++] = put_text(m, builder->keys[k].name, &end);
+#define X(kind, count, noun)                                                                                 \
+  for (int32_t i = 0; i < m->count; i++) m->name_adr[row++] = put_text(m, name_of(builder, p, kind, i), &end);
+  MODEL_NAMED(X)
+#undef X
   m->warnings = put_text(m, builder->warnings, &end);
 }
 
 /* ---------------------------------------------------------------------------------------- finish */
 
 static abut_status fill_arrays(abut_model *m, const abut_builder *builder, const plan *p) {
-  memcpy(m->gravity, builder->gravity, sizeof m->gravity);
-  m->timestep = builder->timestep;
+  m->option = builder->option;
   fill_text(m, builder, p);
   fill_bodies(m, builder);
   fill_joints(m, builder, p);
   fill_geoms(m, builder, p);
   model_fill_surfaces(m, p->surfaces);
-  fill_actuators(m, builder, p);
-  ATTEMPT(fill_keys(m, builder));
+  ATTEMPT(compile_fill_elements(m, builder, p));
+  ATTEMPT(compile_fill_keys(m, builder));
   double *moments = new_array(m->nbody, 10 * sizeof *moments);
   if (!moments) return fail_with(ABUT_ERROR_MEMORY, "model: no memory to compile it");
   abut_status status = fill_masses(m, builder, p, moments);
@@ -386,10 +404,11 @@ static abut_status compile(abut_model *m, const abut_builder *builder, plan *p) 
   ATTEMPT(model_allocate(m));
   ATTEMPT(fill_arrays(m, builder, p));
   ATTEMPT(model_validate(m));
-  model_derive(m);
+  ATTEMPT(model_derive(m));
   for (int32_t i = 0; i < builder->npair; i++) {
-    const pair_def *def = builder->pairs + i;
-    p->pairs[i] = (pair_def){p->geom_at[def->geom1], p->geom_at[def->geom2], def->friction};
+    p->pairs[i] = builder->pairs[i];
+    p->pairs[i].geom1 = p->geom_at[p->pairs[i].geom1];
+    p->pairs[i].geom2 = p->geom_at[p->pairs[i].geom2];
   }
   return pairs_build(m, p->pairs, builder->npair, builder->excludes, builder->nexclude);
 }

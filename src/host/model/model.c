@@ -1,6 +1,7 @@
 /* model.c: the compiled scene's memory, derived quantities and names. */
 #include "host/model/model.h"
 #include "host/base/geometry.h"
+#include "host/model/dynamics.h"
 #include "host/shape/moment.h"
 #include "host/base/status.h"
 #include <stdio.h>
@@ -137,40 +138,34 @@ static void derive_limits(abut_model *m) {
   }
 }
 
-void model_derive(abut_model *model) {
+abut_status model_derive(abut_model *model) {
   derive_welds(model);
   derive_dof_tree(model);
   derive_moments(model);
   derive_limits(model);
   derive_moments(model);
+  return model_inverse_weights(model);
 }
 
 /* ---------------------------------------------------------------------------------------- names, sizes */
 
-/* First row of a kind in name_adr and, through count, how many there are; -1 for an unknown kind. */
-static int32_t name_row(const abut_model *m, char kind, int32_t *count) {
-  const int32_t counts[5] = {m->nbody, m->njnt, m->ngeom, m->nu, m->nkey};
-  const char *kinds = "bjgak", *found = kind ? strchr(kinds, kind) : NULL;
-  int32_t first = 0;
-  if (!found) return -1;
-  for (const char *k = kinds; k < found; k++) first += counts[k - kinds];
-  *count = counts[found - kinds];
-  return first;
-}
-
 const char *abut_model_name(const abut_model *model, char kind, int32_t id) {
-  int32_t count = 0, first = model ? name_row(model, kind, &count) : -1;
-  if (first < 0 || id < 0 || id >= count) return NULL;
-  return model->text + model->name_adr[first + id];
+  int32_t first = 0;
+  if (!model || id < 0) return NULL;
+#define X(letter, count, noun)                                                                               \
+  if (kind == letter) return id < model->count ? model->text + model->name_adr[first + id] : NULL;           \
+  first += model->count;
+  MODEL_NAMED(X)
+#undef X
+  return NULL;
 }
 
 const char *model_label(const abut_model *model, char kind, int32_t id, char label[LABEL_SIZE]) {
-  const char *noun = kind == 'b'   ? "body"
-                     : kind == 'j' ? "joint"
-                     : kind == 'g' ? "geom"
-                     : kind == 'a' ? "actuator"
-                                   : "key";
-  const char *name = abut_model_name(model, kind, id);
+  const char *name = abut_model_name(model, kind, id), *noun = "object";
+#define X(letter, count, word)                                                                               \
+  if (kind == letter) noun = word;
+  MODEL_NAMED(X)
+#undef X
   if (name && *name)
     snprintf(label, LABEL_SIZE, "%s '%s'", noun, name);
   else
@@ -190,8 +185,16 @@ abut_model_sizes abut_model_get_sizes(const abut_model *model) {
   sizes.nq = model->nq;
   sizes.nv = model->nv;
   sizes.nu = model->nu;
+  sizes.na = model->na;
+  sizes.nmocap = model->nmocap;
   sizes.ngeom = model->ngeom;
   sizes.npair = model->npair;
+  sizes.nsite = model->nsite;
+  sizes.nhfield = model->nhfield;
+  sizes.ntendon = model->ntendon;
+  sizes.neq = model->neq;
+  sizes.nsensor = model->nsensor;
+  sizes.nsensordata = model->nsensordata;
   sizes.nkey = model->nkey;
   return sizes;
 }

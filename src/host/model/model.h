@@ -15,8 +15,11 @@ void model_free_arrays(abut_model *model);
 abut_status model_validate(const abut_model *model);
 /* Whether a real type of so many bytes holds every number of the model. */
 abut_status model_check_numbers(const abut_model *model, int bytes);
-/* Fills the derived arrays: weldid, moments, dof tree, limit stiffness. */
-void model_derive(abut_model *model);
+/* Numbers of a scene's options that MuJoCo would take. */
+abut_status model_check_options(const abut_scene_options *options);
+/* Fills the derived arrays: weldid, moments, dof tree, limit stiffness, inverse weights. Fails without
+ * memory. */
+abut_status model_derive(abut_model *model);
 /* Bytes of one array, rows x columns x element; -1 if negative or beyond int64. */
 int64_t model_array_bytes(int64_t rows, int64_t columns, int64_t element);
 /* Bytes of all arrays for the counts in *model; -1 if a count is negative, an array longer than int32 counts

@@ -1,10 +1,10 @@
 /* model_file.c: .abut files, the compiled scene on disk. Little endian, no padding:
  *
- *   magic "ABUT" | version u32 | counts, i32 each, in the order of MODEL_COUNTS, in version 3 those of
- *   MODEL_SURFACE_COUNTS too | warnings i32 | gravity 3 f64, timestep f64 | every array of model.def in its
+ *   magic "ABUT" | version u32 | counts, i32 each, in the order of MODEL_COUNTS, in version 5 those of
+ *   MODEL_SURFACE_COUNTS too | warnings i32 | abut_scene_options | every array of model.def in its
  *   order | FNV-1a 64 of all bytes before, u64
  *
- * Scenes without surfaces are written as version 2, which ends before them. The counts decide the size, so
+ * Scenes without surfaces are written as version 4, which ends before them. The counts decide the size, so
  * that a wrong count is found before anything is allocated for it. */
 #include "host/model/model_file.h"
 #include "abut/file.h"
@@ -17,11 +17,14 @@
 #error "arrays are written as they are in memory: a big-endian host needs a conversion here"
 #endif
 
-/* count up when model.def, the counts or their meaning change */
-enum { PLAIN_VERSION = 2, SURFACE_VERSION = 3, CHECKSUM_BYTES = 8 };
+/* count up when model.def, the counts or their meaning change; 2 and 3 held scenes without tendons,
+ * equalities, sensors and sites */
+enum { PLAIN_VERSION = 4, SURFACE_VERSION = 5, CHECKSUM_BYTES = 8 };
 
 /* these are written as they are */
 _Static_assert(sizeof(abut_primitive) == 4 * sizeof(int32_t) + 12 * sizeof(double),
+               "padding would be in files");
+_Static_assert(sizeof(abut_scene_options) == 14 * sizeof(double) + 4 * sizeof(int32_t),
                "padding would be in files");
 
 static const char magic[4] = {'A', 'B', 'U', 'T'};
@@ -56,8 +59,7 @@ static void transfer_header(cursor *c, uint32_t version, abut_model *m,
   }
 #undef X
   transfer(c, &m->warnings, sizeof m->warnings);
-  transfer(c, m->gravity, sizeof m->gravity);
-  transfer(c, &m->timestep, sizeof m->timestep);
+  transfer(c, &m->option, sizeof m->option);
 }
 
 static void put_any(cursor *c, void *value, size_t size) { put(c, value, size); }
@@ -71,7 +73,7 @@ static int64_t header_bytes(uint32_t version) {
     MODEL_SURFACE_COUNTS(X)
   }
 #undef X
-  return (int64_t)(bytes + sizeof(int32_t) + 4 * sizeof(double));
+  return (int64_t)(bytes + sizeof(int32_t) + sizeof(abut_scene_options));
 }
 
 /* Bytes of a whole file with the model's counts; -1 if they are impossible. */
@@ -129,8 +131,10 @@ static abut_status check_bytes(const char *path, unsigned char *bytes, int64_t s
   c.at += sizeof magic;
   take(&c, version, sizeof *version);
   if (*version != PLAIN_VERSION && *version != SURFACE_VERSION)
-    return fail_with(ABUT_ERROR_FILE, "'%s': version %u is not supported, this build reads %d and %d", path,
-                     *version, PLAIN_VERSION, SURFACE_VERSION);
+    return fail_with(
+        ABUT_ERROR_FILE,
+        "'%s': version %u is not supported, this build reads %d and %d: convert its source again", path,
+        *version, PLAIN_VERSION, SURFACE_VERSION);
   least = header_bytes(*version) + CHECKSUM_BYTES;
   if (size < least) return truncated(path, least, size);
   transfer_header(&c, *version, header, take);
@@ -162,8 +166,7 @@ static abut_status read_bytes(const char *path, unsigned char *bytes, int64_t si
   cursor c = {bytes + header_bytes(version)};
   take_arrays(&c, m);
   ATTEMPT(model_validate(m));
-  model_derive(m);
-  return ABUT_OK;
+  return model_derive(m);
 }
 
 abut_status model_file_parse(const char *path, void *bytes, size_t size, abut_model **model) {

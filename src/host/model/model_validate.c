@@ -5,6 +5,7 @@
 #include "host/shape/moment.h"
 #include "host/model/pairs.h"
 #include "host/base/status.h"
+#include "host/model/model_check.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +13,7 @@
 /* how far a unit vector's length and an inertia's triangle inequality may be off, relative */
 static const double unit_tolerance = 1e-6, triangle_tolerance = 1e-9;
 
-/* Fails with the object's name in front. */
-__attribute__((format(printf, 4, 5))) static abut_status bad(const abut_model *m, char kind, int32_t id,
-                                                             const char *format, ...) {
+abut_status bad(const abut_model *m, char kind, int32_t id, const char *format, ...) {
   char label[LABEL_SIZE], text[512];
   va_list args;
   va_start(args, format);
@@ -23,7 +22,7 @@ __attribute__((format(printf, 4, 5))) static abut_status bad(const abut_model *m
   return fail_with(ABUT_ERROR_MODEL, "%s: %s", model_label(m, kind, id, label), text);
 }
 
-static int is_unit(const double *v, int n) {
+int is_unit(const double *v, int n) {
   double square = 0;
   for (int i = 0; i < n; i++) square += v[i] * v[i];
   return fabs(square - 1) <= 2 * unit_tolerance;
@@ -40,7 +39,10 @@ static abut_status check_counts(const abut_model *m) {
   if (m->npair > MODEL_MOST_PAIRS)
     return fail_with(ABUT_ERROR_MODEL, "model: npair is %d, %d at most", m->npair, MODEL_MOST_PAIRS);
   if (m->nbody < 1) return fail_with(ABUT_ERROR_MODEL, "model: it has no body, not even the world");
-  int64_t names = (int64_t)m->nbody + m->njnt + m->ngeom + m->nu + m->nkey;
+  int64_t names = 0;
+#define X(kind, count, noun) names += m->count;
+  MODEL_NAMED(X)
+#undef X
   if (m->nname != names)
     return fail_with(ABUT_ERROR_MODEL, "model: nname is %d, not %lld", m->nname, (long long)names);
   return ABUT_OK;
@@ -58,15 +60,14 @@ static abut_status check_text(const abut_model *m) {
   return ABUT_OK;
 }
 
-static abut_status check_scalars(const abut_model *m) {
-  if (!(m->timestep > 0 && isfinite(m->timestep)))
-    return fail_with(ABUT_ERROR_MODEL, "timestep is %g s, must be positive", m->timestep);
-  return ABUT_OK;
-}
-
 /* The kind of object that a row of an array belongs to, by the array's name; 0: none. */
 static char array_kind(const char *name) {
-  return name[0] == 'b' || name[0] == 'j' || name[0] == 'g' || name[0] == 'a' || name[0] == 'k' ? name[0] : 0;
+  static const char prefixes[][10] = {"body_", "jnt_",      "geom_",   "site_", "tendon_",
+                                      "eq_",   "actuator_", "sensor_", "key_"};
+  static const char kinds[] = "bjgsteank";
+  for (int i = 0; kinds[i]; i++)
+    if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return kinds[i];
+  return 0;
 }
 
 static abut_status check_array(const abut_model *m, int bytes, const char *name, const double *values,
@@ -84,9 +85,9 @@ static abut_status check_array(const abut_model *m, int bytes, const char *name,
 abut_status model_check_numbers(const abut_model *m, int bytes) {
   MODEL_SIZES(m)
   for (int k = 0; k < 3; k++)
-    if (!real_holds(bytes, m->gravity[k]))
-      return fail_with(ABUT_ERROR_MODEL, "gravity[%d] is %g, %s", k, m->gravity[k],
-                       real_misfit(m->gravity[k]));
+    if (!real_holds(bytes, m->option.gravity[k]))
+      return fail_with(ABUT_ERROR_MODEL, "gravity[%d] is %g, %s", k, m->option.gravity[k],
+                       real_misfit(m->option.gravity[k]));
       /* the other types have nothing to check */
 #define X(type, name, rows, columns)                                                                         \
   ATTEMPT(_Generic(m->name, double *: check_array(m, bytes, #name, (const void *)m->name, m->rows, columns),  \
@@ -111,7 +112,19 @@ static abut_status check_inertia(const abut_model *m, int32_t b) {
   return ABUT_OK;
 }
 
+/* Mocap bodies count up, and others place them: nothing else may. */
+static abut_status check_mocap(const abut_model *m, int32_t b, int32_t *mocap) {
+  if (m->body_mocapid[b] == -1) return ABUT_OK;
+  if (m->body_mocapid[b] != *mocap)
+    return bad(m, 'b', b, "mocap number is %d, not %d", m->body_mocapid[b], *mocap);
+  if (b == 0 || m->body_parent[b] != 0 || m->body_jntnum[b] > 0)
+    return bad(m, 'b', b, "a mocap body must be a child of the world without joints");
+  ++*mocap;
+  return ABUT_OK;
+}
+
 static abut_status check_bodies(const abut_model *m) {
+  int32_t mocap = 0;
   if (m->body_parent[0] != 0) return bad(m, 'b', 0, "the world's parent is %d", m->body_parent[0]);
   for (int32_t b = 0; b < m->nbody; b++) {
     int32_t parent = m->body_parent[b];
@@ -119,7 +132,10 @@ static abut_status check_bodies(const abut_model *m) {
       return bad(m, 'b', b, "parent %d does not come before it", parent);
     if (!is_unit(m->body_quat + 4 * (size_t)b, 4)) return bad(m, 'b', b, "quat is not a unit quaternion");
     if (!is_unit(m->body_iquat + 4 * (size_t)b, 4)) return bad(m, 'b', b, "iquat is not a unit quaternion");
+    ATTEMPT(check_mocap(m, b, &mocap));
   }
+  if (mocap != m->nmocap)
+    return fail_with(ABUT_ERROR_MODEL, "model: nmocap is %d, but %d bodies are", m->nmocap, mocap);
   return ABUT_OK;
 }
 
@@ -173,11 +189,7 @@ static abut_status check_joint_numbers(const abut_model *m, int32_t j) {
   if (type == ABUT_JOINT_FREE) return bad(m, 'j', j, "a free joint cannot be limited");
   if (type == ABUT_JOINT_BALL ? range[1] <= 0 : range[0] >= range[1])
     return bad(m, 'j', j, "range (%g, %g) is empty", range[0], range[1]);
-  if (solref[0] > 0 ? solref[1] <= 0 : solref[0] >= 0 || solref[1] > 0)
-    return bad(m, 'j', j,
-               "solref (%g, %g) is neither (time constant, damping ratio) nor (-stiffness, -damping)",
-               solref[0], solref[1]);
-  return ABUT_OK;
+  return check_solref(m, 'j', j, "solref", solref);
 }
 
 static const int32_t position_size[] = {7, 4, 1, 1}, velocity_size[] = {6, 3, 1, 1};
@@ -247,6 +259,15 @@ static abut_status check_configurations(const abut_model *m) {
 
 /* ---------------------------------------------------------------------------------------- geoms */
 
+static abut_status check_contact(const abut_model *m, int32_t g) {
+  const double *turning = m->geom_turning + 2 * (size_t)g;
+  ATTEMPT(check_condim(m, 'g', g, m->geom_condim[g]));
+  for (int k = 0; k < 2; k++)
+    if (turning[k] < 0) return bad(m, 'g', g, "turning friction is %g, must not be negative", turning[k]);
+  if (m->geom_solmix[g] < 0) return bad(m, 'g', g, "solmix is %g, must not be negative", m->geom_solmix[g]);
+  return check_solref(m, 'g', g, "solref", m->geom_solref + 2 * (size_t)g);
+}
+
 static abut_status check_geom_numbers(const abut_model *m, int32_t g) {
   if (!is_unit(m->geom_quat + 4 * (size_t)g, 4)) return bad(m, 'g', g, "quat is not a unit quaternion");
   if (m->geom_friction[g] < 0)
@@ -254,7 +275,11 @@ static abut_status check_geom_numbers(const abut_model *m, int32_t g) {
   if (m->geom_radius[g] < 0) return bad(m, 'g', g, "radius is %g, must not be negative", m->geom_radius[g]);
   if (m->geom_hull_error[g] < 0)
     return bad(m, 'g', g, "hull error is %g, must not be negative", m->geom_hull_error[g]);
-  return ABUT_OK;
+  return check_contact(m, g);
+}
+
+static int is_ground(const abut_model *m, int32_t g) {
+  return m->geom_type[g] == ABUT_GEOM_PLANE || m->geom_type[g] == ABUT_GEOM_HFIELD;
 }
 
 /* count rows from first of an array of total rows; none: -1. */
@@ -265,8 +290,7 @@ static int is_range(int32_t first, int32_t count, int32_t total) {
 
 static abut_status check_hull(const abut_model *m, int32_t g) {
   int32_t points = m->geom_pointnum[g], faces = m->geom_facenum[g];
-  if (!is_range(m->geom_pointadr[g], points, m->npoint) ||
-      (points == 0) != (m->geom_type[g] == ABUT_GEOM_PLANE))
+  if (!is_range(m->geom_pointadr[g], points, m->npoint) || (points == 0) != is_ground(m, g))
     return bad(m, 'g', g, "%d points from %d of the model's %d", points, m->geom_pointadr[g], m->npoint);
   if (!is_range(m->geom_faceadr[g], faces, m->nface))
     return bad(m, 'g', g, "%d faces from %d of the model's %d", faces, m->geom_faceadr[g], m->nface);
@@ -283,8 +307,8 @@ static abut_status check_tree(const abut_model *m, int32_t g) {
   int32_t first = m->geom_nodeadr[g], nodes = m->geom_nodenum[g], base = m->geom_triangleadr[g], leaves = 0,
           next = 1;
   int32_t triangles = (nodes + 1) / 2;
-  if (!is_range(first, nodes, m->nnode) || (nodes == 0) != (m->geom_type[g] == ABUT_GEOM_PLANE) ||
-      (nodes > 0 && nodes % 2 == 0) || !is_range(base, triangles, m->ntriangle))
+  if (!is_range(first, nodes, m->nnode) || (nodes == 0) != is_ground(m, g) || (nodes > 0 && nodes % 2 == 0) ||
+      !is_range(base, triangles, m->ntriangle))
     return bad(m, 'g', g, "a tree of %d nodes from %d of the model's %d, triangles from %d of %d", nodes,
                first, m->nnode, base, m->ntriangle);
   if (m->geom_area[g] < 0) return bad(m, 'g', g, "area is %g, must not be negative", m->geom_area[g]);
@@ -312,7 +336,7 @@ static abut_status check_tree(const abut_model *m, int32_t g) {
 static abut_status check_geoms(const abut_model *m, const int32_t *weld) {
   for (int32_t g = 0; g < m->ngeom; g++) {
     int32_t type = m->geom_type[g], body = m->geom_body[g];
-    if (type != ABUT_GEOM_PLANE && (type < ABUT_GEOM_SPHERE || type > ABUT_GEOM_MESH))
+    if (type != ABUT_GEOM_PLANE && (type < ABUT_GEOM_SPHERE || type > ABUT_GEOM_HFIELD))
       return bad(m, 'g', g, "type %d does not exist", type);
     if (body < 0 || body >= m->nbody) return bad(m, 'g', g, "body %d does not exist", body);
     if (g > 0 && body < m->geom_body[g - 1])
@@ -338,25 +362,9 @@ static abut_status check_pairs(const abut_model *m, const int32_t *weld) {
       return fail_with(ABUT_ERROR_MODEL, "contact pair %d: geoms %d and %d are out of order", i, a, b);
     if (m->pair_friction[i] < 0 && m->pair_friction[i] != -1)
       return fail_with(ABUT_ERROR_MODEL, "contact pair %d: friction is %g", i, m->pair_friction[i]);
-  }
-  return ABUT_OK;
-}
-
-/* ---------------------------------------------------------------------------------------- actuators */
-
-static abut_status check_actuators(const abut_model *m) {
-  for (int32_t a = 0; a < m->nu; a++) {
-    int32_t j = m->actuator_jnt[a];
-    const double *ctrl = m->actuator_ctrlrange + 2 * (size_t)a,
-                 *force = m->actuator_forcerange + 2 * (size_t)a;
-    char label[LABEL_SIZE];
-    if (j < 0 || j >= m->njnt) return bad(m, 'a', a, "joint %d does not exist", j);
-    if (m->jnt_type[j] != ABUT_JOINT_SLIDE && m->jnt_type[j] != ABUT_JOINT_HINGE)
-      return bad(m, 'a', a, "%s is neither slide nor hinge", model_label(m, 'j', j, label));
-    if (m->actuator_ctrllimited[a] && ctrl[0] >= ctrl[1])
-      return bad(m, 'a', a, "ctrlrange (%g, %g) is empty", ctrl[0], ctrl[1]);
-    if (m->actuator_forcelimited[a] && force[0] >= force[1])
-      return bad(m, 'a', a, "forcerange (%g, %g) is empty", force[0], force[1]);
+    if (m->pair_explicit[i] < -1 || m->pair_explicit[i] >= m->nexplicit)
+      return fail_with(ABUT_ERROR_MODEL, "contact pair %d: row %d of %d explicit ones", i,
+                       m->pair_explicit[i], m->nexplicit);
   }
   return ABUT_OK;
 }
@@ -373,12 +381,12 @@ static abut_status check_by_group(const abut_model *m, int32_t *weld, double *mo
 abut_status model_validate(const abut_model *model) {
   ATTEMPT(check_counts(model));
   ATTEMPT(check_text(model));
-  ATTEMPT(check_scalars(model));
+  ATTEMPT(model_check_options(&model->option));
   ATTEMPT(model_check_numbers(model, 8));
   ATTEMPT(check_bodies(model));
   ATTEMPT(check_joints(model));
   ATTEMPT(check_configurations(model));
-  ATTEMPT(check_actuators(model));
+  ATTEMPT(model_check_elements(model));
   ATTEMPT(model_check_surfaces(model));
   int32_t *weld = calloc((size_t)model->nbody, sizeof *weld);
   double *moments = calloc((size_t)model->nbody, 10 * sizeof *moments);

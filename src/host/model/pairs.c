@@ -1,9 +1,15 @@
 /* pairs.c: which geoms of a scene may touch. */
 #include "host/model/pairs.h"
 #include "host/base/status.h"
+#include <math.h>
 #include <stdlib.h>
 
 static int is_plane(const abut_model *m, int32_t geom) { return m->geom_type[geom] == ABUT_GEOM_PLANE; }
+
+/* Without points of its own: what it cannot touch is another such one. */
+static int is_ground(const abut_model *m, int32_t geom) {
+  return is_plane(m, geom) || m->geom_type[geom] == ABUT_GEOM_HFIELD;
+}
 
 static int compare_int(int32_t a, int32_t b) { return (a > b) - (a < b); }
 
@@ -24,6 +30,7 @@ int pairs_compare(const abut_model *model, int32_t a1, int32_t a2, int32_t b1, i
 
 const char *pairs_obstacle(const abut_model *model, const int32_t *weldid, int32_t geom1, int32_t geom2) {
   if (is_plane(model, geom1) && is_plane(model, geom2)) return "are both planes";
+  if (is_ground(model, geom1) && is_ground(model, geom2)) return "are both ground: planes or height fields";
   int32_t weld1 = weldid[model->geom_body[geom1]], weld2 = weldid[model->geom_body[geom2]];
   if (weld1 != weld2) return NULL;
   return weld1 ? "are fixed to each other" : "are both fixed to the world";
@@ -37,10 +44,10 @@ static int64_t pair_key(int32_t a, int32_t b) {
   return (int64_t)low << 32 | high;
 }
 
-/* Pairs of ids, sorted by their keys; friction: of explicit pairs of geoms. */
+/* Pairs of ids, sorted by their keys; row: of explicit pairs of geoms. */
 typedef struct keyed_pair {
   int64_t key;
-  double friction;
+  int32_t row;
 } keyed_pair;
 typedef struct key_set {
   keyed_pair *pairs;
@@ -74,15 +81,38 @@ static int filter_allows(const abut_model *m, int32_t g1, int32_t g2) {
     return 0;
   if (pairs_obstacle(m, m->body_weldid, g1, g2)) return 0;
   int32_t weld1 = m->body_weldid[m->geom_body[g1]], weld2 = m->body_weldid[m->geom_body[g2]];
-  if (weld1 == 0 || weld2 == 0) return 1;
+  if (weld1 == 0 || weld2 == 0 || (m->option.disable & ABUT_DISABLE_FILTERPARENT)) return 1;
   return m->body_weldid[m->body_parent[weld1]] != weld2 && m->body_weldid[m->body_parent[weld2]] != weld1;
+}
+
+/* ---------------------------------------------------------------------------------------- friction */
+
+/* MuJoCo's rule for two geoms: the higher priority decides alone, else the larger of condim and of friction;
+ * condim 1 has none. -1: the larger friction. */
+static double own_friction(const abut_model *m, int32_t g1, int32_t g2) {
+  const int32_t *rank = m->geom_priority;
+  double largest = fmax(m->geom_friction[g1], m->geom_friction[g2]), friction = largest;
+  if (rank[g1] != rank[g2]) {
+    int32_t g = rank[g1] > rank[g2] ? g1 : g2;
+    friction = m->geom_condim[g] == 1 ? 0 : m->geom_friction[g];
+  } else if (m->geom_condim[g1] == 1 && m->geom_condim[g2] == 1) {
+    friction = 0;
+  }
+  return friction == largest ? -1 : friction;
+}
+
+/* The coefficient of an explicit pair: the larger of its two directions. */
+static double explicit_friction(const abut_model *m, int32_t row) {
+  const double *friction = m->explicit_friction + 5 * (size_t)row;
+  if (m->explicit_condim[row] == 1) return 0;
+  return friction[0] < 0 ? -1 : fmax(friction[0], friction[1]);
 }
 
 /* ---------------------------------------------------------------------------------------- build */
 
 /* The model's pair arrays while they grow. */
 typedef struct pair_list {
-  int32_t *geom1, *geom2;
+  int32_t *geom1, *geom2, *explicit;
   double *friction;
   int32_t count, capacity;
 } pair_list;
@@ -91,9 +121,11 @@ static abut_status grow(pair_list *list) {
   if (list->capacity == MODEL_MOST_PAIRS)
     return fail_with(ABUT_ERROR_MODEL, "more than %d contact pairs", list->capacity);
   int32_t capacity = list->capacity ? 2 * list->capacity : 64;
-  void **arrays[] = {(void **)&list->geom1, (void **)&list->geom2, (void **)&list->friction};
-  const size_t sizes[] = {sizeof *list->geom1, sizeof *list->geom2, sizeof *list->friction};
-  for (int i = 0; i < 3; i++) {
+  void **arrays[] = {(void **)&list->geom1, (void **)&list->geom2, (void **)&list->explicit,
+                     (void **)&list->friction};
+  const size_t sizes[] = {sizeof *list->geom1, sizeof *list->geom2, sizeof *list->explicit,
+                          sizeof *list->friction};
+  for (int i = 0; i < 4; i++) {
     void *grown = realloc(*arrays[i], (size_t)capacity * sizes[i]);
     if (!grown) return fail_with(ABUT_ERROR_MEMORY, "contact pairs: no memory for %d", capacity);
     *arrays[i] = grown;
@@ -120,7 +152,8 @@ static abut_status consider(const pair_source *from, int32_t g1, int32_t g2, pai
   if (list->count == list->capacity) ATTEMPT(grow(list));
   list->geom1[list->count] = g1;
   list->geom2[list->count] = g2;
-  list->friction[list->count++] = given ? given->friction : -1;
+  list->explicit[list->count] = given ? given->row : -1;
+  list->friction[list->count++] = given ? explicit_friction(m, given->row) : own_friction(m, g1, g2);
   return ABUT_OK;
 }
 
@@ -150,7 +183,7 @@ static abut_status list_pairs(const pair_source *from, pair_list *list) {
 }
 
 /* The explicit ones: each must be able to touch, and be given once. */
-static abut_status take_given(pair_source *from, const pair_def *pairs, int32_t npair) {
+static abut_status take_given(pair_source *from, const abut_pair_def *pairs, int32_t npair) {
   const abut_model *m = from->model;
   char a[LABEL_SIZE], b[LABEL_SIZE];
   ATTEMPT(key_set_allocate(&from->given, npair));
@@ -159,7 +192,7 @@ static abut_status take_given(pair_source *from, const pair_def *pairs, int32_t 
     if (why)
       return fail_with(ABUT_ERROR_MODEL, "contact pair %d: %s and %s %s", i,
                        model_label(m, 'g', pairs[i].geom1, a), model_label(m, 'g', pairs[i].geom2, b), why);
-    from->given.pairs[i] = (keyed_pair){pair_key(pairs[i].geom1, pairs[i].geom2), pairs[i].friction};
+    from->given.pairs[i] = (keyed_pair){pair_key(pairs[i].geom1, pairs[i].geom2), i};
   }
   key_set_sort(&from->given);
   for (int32_t i = 1; i < npair; i++) {
@@ -204,14 +237,15 @@ static abut_status take_geoms(pair_source *from) {
 /* Puts a finished list, into the model. */
 static abut_status store(pair_list *list, abut_model *m) {
   if (list->capacity == 0) ATTEMPT(grow(list)); /* empty arrays of a model are not NULL */
-  free(m->pair_geom1), free(m->pair_geom2), free(m->pair_friction);
-  m->pair_geom1 = list->geom1, m->pair_geom2 = list->geom2, m->pair_friction = list->friction;
+  free(m->pair_geom1), free(m->pair_geom2), free(m->pair_explicit), free(m->pair_friction);
+  m->pair_geom1 = list->geom1, m->pair_geom2 = list->geom2;
+  m->pair_explicit = list->explicit, m->pair_friction = list->friction;
   m->npair = list->count;
   *list = (pair_list){0};
   return ABUT_OK;
 }
 
-abut_status pairs_build(abut_model *model, const pair_def *explicit_pairs, int32_t npair,
+abut_status pairs_build(abut_model *model, const abut_pair_def *explicit_pairs, int32_t npair,
                         const exclude_def *excludes, int32_t nexclude) {
   pair_source from = {.model = model};
   pair_list list = {0};
@@ -223,6 +257,6 @@ abut_status pairs_build(abut_model *model, const pair_def *explicit_pairs, int32
   free(from.given.pairs);
   free(from.excluded.pairs);
   free(from.geoms);
-  free(list.geom1), free(list.geom2), free(list.friction);
+  free(list.geom1), free(list.geom2), free(list.explicit), free(list.friction);
   return status;
 }

@@ -6,8 +6,8 @@
 
 /* Fills the pair arrays of a model whose geoms, bodies and weld groups are known, by MuJoCo's filters: masks,
  * rigid groups, parents and children; excludes; explicit pairs, which no filter stops. explicit_pairs name
- * compiled geoms. */
-abut_status pairs_build(abut_model *model, const pair_def *explicit_pairs, int32_t npair,
+ * compiled geoms; their parameters are in the model. */
+abut_status pairs_build(abut_model *model, const abut_pair_def *explicit_pairs, int32_t npair,
                         const exclude_def *excludes, int32_t nexclude);
 /* Order of pairs (a1, a2) and (b1, b2): half-spaces first, then by point counts, then ids. < 0, 0, > 0. */
 int pairs_compare(const abut_model *model, int32_t a1, int32_t a2, int32_t b1, int32_t b2);

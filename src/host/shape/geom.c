@@ -94,13 +94,30 @@ static abut_status check_points(const abut_geom_def *def) {
   return ABUT_OK;
 }
 
+static abut_status check_heights(const abut_geom_def *def) {
+  static const char *const names[4] = {"half extent x", "half extent y", "height", "depth"};
+  if (def->type != ABUT_GEOM_HFIELD) return ABUT_OK;
+  if (!def->heights || def->nrow < 2 || def->ncol < 2 || def->nrow > INT32_MAX / def->ncol)
+    return fail_with(ABUT_ERROR_MODEL, "height field has %d x %d heights, at least 2 x 2",
+                     def->heights ? def->nrow : 0, def->ncol);
+  for (int k = 0; k < 4; k++)
+    if (!(def->hfield_size[k] > 0 && isfinite(def->hfield_size[k])))
+      return fail_with(ABUT_ERROR_MODEL, "%s of a height field is %g, must be positive", names[k],
+                       def->hfield_size[k]);
+  for (int32_t i = 0; i < def->nrow * def->ncol; i++)
+    if (!(def->heights[i] >= 0 && def->heights[i] <= 1))
+      return fail_with(ABUT_ERROR_MODEL, "height %d is %g, not within 0 and 1", i, def->heights[i]);
+  return ABUT_OK;
+}
+
 abut_status shape_check(const abut_geom_def *def) {
-  if (def->type != ABUT_GEOM_PLANE && (def->type < ABUT_GEOM_SPHERE || def->type > ABUT_GEOM_MESH))
+  if (def->type != ABUT_GEOM_PLANE && (def->type < ABUT_GEOM_SPHERE || def->type > ABUT_GEOM_HFIELD))
     return fail_with(ABUT_ERROR_MODEL, "type %d does not exist", def->type);
   ATTEMPT(check_sizes(def));
   ATTEMPT(check_rounding(def));
   ATTEMPT(check_hull_points(def));
   ATTEMPT(check_surface(def));
+  ATTEMPT(check_heights(def));
   return check_points(def);
 }
 

@@ -63,7 +63,7 @@ FN void find_boxes(const step_params *k, lane_group *g, int ahead_is_trial) {
   TEAM_FOR(i, m->ngeom) {
     int b = m->geom_body[i];
     vec3 lo, hi, lo2, hi2;
-    if (m->geom_type[i] == ABUT_GEOM_PLANE) continue;
+    if (m->geom_pointnum[i] == 0) continue;
     mat3 r2 = get_mat(&AT(ahead_is_trial ? W(xmat_try) : W(xmat_hat), 9 * b));
     vec3 x2 = get_vec(&AT(ahead_is_trial ? W(xpos_try) : W(xpos_hat), 3 * b));
     if (!ahead_is_trial && m->body_weldid[b] != 0) x2 = add(x2, fall);
@@ -374,7 +374,7 @@ KERNEL void stage_try_open(const step_params *k, lane_group *g, program_io *io) 
   mask inside = live;
   for (int i = 0; i < m->ngeom; i++) {
     int b = m->geom_body[i];
-    if (m->geom_type[i] == ABUT_GEOM_PLANE || m->body_weldid[b] == 0) continue;
+    if (m->geom_pointnum[i] == 0 || m->body_weldid[b] == 0) continue;
     vec3 lo, hi;
     geom_bounds(k, i, get_mat(&AT(W(xmat_try), 9 * b)), get_vec(&AT(W(xpos_try), 3 * b)), &lo, &hi);
     real arc = K(0.125) * t * t * AT(W(arc), b);

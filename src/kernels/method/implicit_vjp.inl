@@ -199,8 +199,8 @@ FN void joints_vjp(const step_params *k, real *w) {
     if (joint_turns(type)) turn_vjp(k, w, j, qa + axes, da + axes);
   }
   for (int a = 0; a < m->nu; a++) {
-    int j = m->actuator_jnt[a], qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
-    elem gear = K(m->actuator_gear[a]);
+    int j = m->actuator_trnid[2 * a], qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
+    elem gear = K(m->actuator_gear[6 * a]);
     actuator_line line = actuator_at(k, w, a, AT(W(qpos), qa), AT(W(qpos_t), qa));
     real l = AT(W(rhs), da), pass = splat(1);
     if (m->actuator_forcelimited[a])

@@ -75,7 +75,7 @@ typedef struct actuator_line {
 } actuator_line; /* f at q; df/dq; 1 where ctrl is in range */
 FN actuator_line actuator_at(const step_params *k, const real *w, int a, real q, real q_t) {
   const abut_model *m = k->model;
-  elem gear = K(m->actuator_gear[a]), idt = K(1 / k->options.timestep);
+  elem gear = K(m->actuator_gear[6 * a]), idt = K(1 / k->options.timestep);
   real u = AT(W(ctrl), a), in = splat(1), b1 = AT(W(bias), 3 * a + 1), b2 = AT(W(bias), 3 * a + 2);
   if (m->actuator_ctrllimited[a]) {
     real lo = splat(K(m->actuator_ctrlrange[2 * a])), hi = splat(K(m->actuator_ctrlrange[2 * a + 1]));
@@ -105,7 +105,7 @@ FN curve saturate(real x, elem lo, elem hi) {
  * is -gear/slope times the primitive of the saturation. */
 FN curve actuator_curve(const step_params *k, const real *w, int a, real q, real q_t) {
   const abut_model *m = k->model;
-  elem gear = K(m->actuator_gear[a]);
+  elem gear = K(m->actuator_gear[6 * a]);
   actuator_line l = actuator_at(k, w, a, q, q_t);
   curve c;
   if (!m->actuator_forcelimited[a]) {
@@ -225,7 +225,7 @@ KERNEL real joints_energy(const step_params *k, real *w, const real *qpos, real 
       }
   }
   for (int a = 0; a < m->nu; a++) {
-    int j = m->actuator_jnt[a], qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
+    int j = m->actuator_trnid[2 * a], qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
     curve c = actuator_curve(k, w, a, AT(qpos, qa), AT(W(qpos_t), qa));
     energy = energy + c.e;
     if (!grad) continue;

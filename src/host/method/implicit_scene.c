@@ -1,0 +1,58 @@
+/* implicit_scene.c: what a scene may hold that the implicit step cannot do: refused by name. */
+#include "host/base/status.h"
+#include "host/method/implicit_scene.h"
+
+static abut_status cannot(const abut_model *m, char kind, int32_t id, const char *what) {
+  char label[LABEL_SIZE];
+  return fail_with(ABUT_ERROR_UNSUPPORTED, "%s: the implicit step has no %s", model_label(m, kind, id, label),
+                   what);
+}
+
+static abut_status check_actuators(const abut_model *m) {
+  for (int32_t a = 0; a < m->nu; a++) {
+    const int32_t joint = m->actuator_trnid[2 * (size_t)a];
+    const double *gain = m->actuator_gain + 3 * (size_t)a;
+    if (m->actuator_trntype[a] > ABUT_TRANSMISSION_JOINTINPARENT)
+      return cannot(m, 'a', a, "actuator that pulls at a tendon or a site");
+    if (m->jnt_type[joint] != ABUT_JOINT_SLIDE && m->jnt_type[joint] != ABUT_JOINT_HINGE)
+      return cannot(m, 'a', a, "actuator on a ball or free joint");
+    if (m->actuator_dyntype[a] != ABUT_DYNAMICS_NONE) return cannot(m, 'a', a, "actuator with dynamics");
+    if (gain[1] != 0 || gain[2] != 0) return cannot(m, 'a', a, "gain that depends on the state");
+  }
+  return ABUT_OK;
+}
+
+static abut_status check_bodies(const abut_model *m) {
+  for (int32_t b = 1; b < m->nbody; b++) {
+    if (m->body_gravcomp[b] != 0) return cannot(m, 'b', b, "compensation of gravity");
+    if (m->body_mocapid[b] >= 0) return cannot(m, 'b', b, "body that others place (mocap)");
+  }
+  for (int32_t j = 0; j < m->njnt; j++)
+    if (m->jnt_actfrclimited[j]) return cannot(m, 'j', j, "limit of the sum of actuators' forces");
+  return ABUT_OK;
+}
+
+static abut_status check_tendons(const abut_model *m) {
+  for (int32_t t = 0; t < m->ntendon; t++)
+    if (m->tendon_stiffness[t] > 0 || m->tendon_damping[t] > 0 || m->tendon_armature[t] > 0 ||
+        m->tendon_frictionloss[t] > 0 || m->tendon_limited[t])
+      return cannot(m, 't', t, "tendon that pulls");
+  for (int32_t e = 0; e < m->neq; e++)
+    if (m->eq_active[e]) return cannot(m, 'e', e, "equality constraint");
+  return ABUT_OK;
+}
+
+abut_status implicit_check_scene(const abut_model *m) {
+  for (int32_t i = 0; i < m->npair; i++)
+    for (int j = 0; j < 2; j++) {
+      const int32_t geom = j ? m->pair_geom2[i] : m->pair_geom1[i];
+      if (m->geom_type[geom] == ABUT_GEOM_HFIELD) return cannot(m, 'g', geom, "contact with height fields");
+    }
+  if (m->option.density != 0 || m->option.viscosity != 0)
+    return fail_with(ABUT_ERROR_UNSUPPORTED,
+                     "the scene's fluid (density %g, viscosity %g): the implicit step has none",
+                     m->option.density, m->option.viscosity);
+  ATTEMPT(check_bodies(m));
+  ATTEMPT(check_actuators(m));
+  return check_tendons(m);
+}
