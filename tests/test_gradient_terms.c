@@ -336,6 +336,58 @@ TEST(joint_limits_reached) {
   problem_free(&p);
 }
 
+/* ---------------------------------------------------------------------------------------- equalities */
+
+/* Two free bodies tied at a point and, in the second scene, by their frames, one of them to an arm of two
+ * hinges that follow each other; one hinge is held too. Everything starts away from where it is held. */
+static int make_tied(problem *p, abut_options o, int32_t type) {
+  abut_builder *b = begin(0.3, -2);
+  int32_t arm = add_body(b, 0, 0, 0, 0.5), hand = add_body(b, arm, 0.3, 0, 0);
+  abut_joint_def hinge = joint_def(arm, ABUT_JOINT_HINGE);
+  hinge.axis[1] = 1, hinge.axis[2] = 0;
+  int32_t shoulder = add_joint(b, hinge);
+  hinge.body = hand, hinge.axis[0] = 0.5;
+  int32_t elbow = add_joint(b, hinge);
+  add_geom(b, arm, ABUT_GEOM_BOX, 0.1, 0.04, 0.03, 0.3);
+  add_geom(b, hand, ABUT_GEOM_BOX, 0.08, 0.04, 0.03, 0.3);
+  int32_t one = add_free(b, 0.6, 0, 0.5, ABUT_GEOM_BOX, 0.05, 0.06, 0.08, 0.3);
+  int32_t two = add_free(b, 1.0, 0.2, 0.5, ABUT_GEOM_BOX, 0.05, 0.06, 0.08, 0.3);
+  abut_equality_def def = abut_default_equality_def();
+  def.type = type;
+  def.torquescale = 0.3;
+  def.anchor1[0] = 0.2, def.anchor1[1] = 0.1;
+  def.obj1 = hand, def.obj2 = one;
+  CHECK_STATUS(abut_builder_add_equality(b, &def, NULL), ABUT_OK);
+  def.obj1 = two, def.obj2 = one, def.solref[0] = -3000, def.solref[1] = -40;
+  CHECK_STATUS(abut_builder_add_equality(b, &def, NULL), ABUT_OK);
+  def.obj1 = two, def.obj2 = 0, def.solref[0] = 0.1, def.solref[1] = 0.5, def.solimp[2] = 0.2,
+  def.solimp[4] = 1.5;
+  CHECK_STATUS(abut_builder_add_equality(b, &def, NULL), ABUT_OK);
+  abut_equality_def follow = abut_default_equality_def();
+  const double along[5] = {0.05, 0.7, -0.4, 0.3, 0.2}, wide[5] = {0.5, 0.9, 0.3, 0.4, 3};
+  follow.type = ABUT_EQUALITY_JOINT;
+  follow.obj1 = elbow, follow.obj2 = shoulder;
+  memcpy(follow.polycoef, along, sizeof along);
+  memcpy(follow.solimp, wide, sizeof wide);
+  CHECK_STATUS(abut_builder_add_equality(b, &follow, NULL), ABUT_OK);
+  follow.obj1 = shoulder, follow.obj2 = -1;
+  CHECK_STATUS(abut_builder_add_equality(b, &follow, NULL), ABUT_OK);
+  if (!finish(p, "tied", b, o, 8)) return 0;
+  for (int i = 0; i < 2; i++) p->input[IN_QPOS][i] = 0.1 - 0.3 * i;
+  turn_start(p, 5, 0.2, -0.1, 0.3);
+  turn_start(p, 12, -0.1, 0.2, 0.1);
+  p->input[IN_QVEL][0] = 1, p->input[IN_QVEL][3] = -0.5, p->input[IN_QVEL][9] = 0.7;
+  return 1;
+}
+TEST(equalities_pull) {
+  for (int32_t type = ABUT_EQUALITY_CONNECT; type <= ABUT_EQUALITY_WELD; type++) {
+    problem p;
+    REQUIRE(make_tied(&p, test_options(1), type));
+    problem_check(&p);
+    problem_free(&p);
+  }
+}
+
 /* ---------------------------------------------------------------------------------------- actuators */
 
 enum { MOTOR, POSITION, VELOCITY, WEAK_MOTOR, WEAK_POSITION, CLAMPED, ACTUATORS };

@@ -33,6 +33,33 @@ static void fill_paths(const abut_model *m, int32_t *adr, int32_t *path) {
   adr[m->nbody] = n;
 }
 
+/* Rows of the dofs that move a body start at `first` or before. */
+static void couple_path(const step_params *p, int32_t body, int32_t first, int32_t *coupled) {
+  for (int32_t i = p->path_adr[body]; i < p->path_adr[body + 1]; i++)
+    if (coupled[p->path[i]] > first) coupled[p->path[i]] = first;
+}
+static void couple_bodies(const step_params *p, int32_t a, int32_t b, int32_t *coupled) {
+  if (p->path_adr[a] == p->path_adr[a + 1] || p->path_adr[b] == p->path_adr[b + 1]) return;
+  const int32_t first_a = p->path[p->path_adr[a]], first_b = p->path[p->path_adr[b]];
+  couple_path(p, a, first_b, coupled);
+  couple_path(p, b, first_a, coupled);
+}
+static void couple_dofs(int32_t d, int32_t e, int32_t *coupled) {
+  const int32_t low = d < e ? d : e, high = d < e ? e : d;
+  if (coupled[high] > low) coupled[high] = low;
+}
+
+/* What the tree and the scene's elements couple, active or not. */
+static void fill_coupled(const step_params *p, int32_t *coupled) {
+  const abut_model *m = p->model;
+  for (int32_t d = 0; d < m->nv; d++) coupled[d] = m->dof_parent[d] < 0 ? d : coupled[m->dof_parent[d]];
+  for (int32_t e = 0; e < m->neq; e++) {
+    const int32_t type = m->eq_type[e], a = m->eq_obj1[e], b = m->eq_obj2[e];
+    if (type <= ABUT_EQUALITY_WELD) couple_bodies(p, a, b, coupled);
+    if (type == ABUT_EQUALITY_JOINT && b >= 0) couple_dofs(m->jnt_dofadr[a], m->jnt_dofadr[b], coupled);
+  }
+}
+
 static void fill_bounds(const abut_model *m, double *box, double *radius) {
   for (int32_t g = 0; g < m->ngeom; g++) {
     double lo[3] = {INFINITY, INFINITY, INFINITY}, hi[3] = {-INFINITY, -INFINITY, -INFINITY};
@@ -107,17 +134,20 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
   size_t nb = (size_t)m->nbody, ng = (size_t)m->ngeom, np = (size_t)m->npair;
   pair_info *pairs = calloc(np + 1, sizeof *pairs);
   int32_t *adr = calloc(nb + 1, sizeof *adr), *path = calloc((size_t)path_entries + 1, sizeof *path);
+  int32_t *coupled = calloc((size_t)m->nv + 1, sizeof *coupled);
   double *box = calloc(6 * ng + 1, sizeof *box), *radius = calloc(nb + 1, sizeof *radius);
   p->pairs = pairs;
   p->path_adr = adr;
   p->path = path;
+  p->coupled = coupled;
   p->geom_box = box;
   p->body_radius = radius;
   abut_status status = ABUT_ERROR_MEMORY;
-  if (!pairs || !adr || !path || !box || !radius) {
+  if (!pairs || !adr || !path || !coupled || !box || !radius) {
     fail_with(status, "out of memory for %d pairs and %d bodies", m->npair, m->nbody);
   } else {
     fill_paths(m, adr, path);
+    fill_coupled(p, coupled);
     fill_bounds(m, box, radius);
     status = methods[o->method]->layout(m, p);
   }
@@ -129,6 +159,7 @@ void params_destroy(step_params *p) {
   free((void *)p->pairs);
   free((void *)p->path_adr);
   free((void *)p->path);
+  free((void *)p->coupled);
   free((void *)p->geom_box);
   free((void *)p->body_radius);
   memset(p, 0, sizeof *p);

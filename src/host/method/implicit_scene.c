@@ -38,7 +38,8 @@ static abut_status check_tendons(const abut_model *m) {
         m->tendon_frictionloss[t] > 0 || m->tendon_limited[t])
       return cannot(m, 't', t, "tendon that pulls");
   for (int32_t e = 0; e < m->neq; e++)
-    if (m->eq_active[e]) return cannot(m, 'e', e, "equality constraint");
+    if (m->eq_active[e] && m->eq_type[e] == ABUT_EQUALITY_TENDON)
+      return cannot(m, 'e', e, "equality of tendons");
   return ABUT_OK;
 }
 

@@ -239,8 +239,24 @@ static double inverse_form(const abut_model *m, const tree_matrix *a, int32_t d,
   return sum;
 }
 
-/* A body's mean inverse inertia at its centre of mass: for a force, for a torque; 0 where it cannot move. One
- * of the two that is zero by the joints it has is taken for the other, as MuJoCo does. */
+/* Whether a body is what MuJoCo calls simple with sliders only: a leaf that hangs on the world by slides
+ * along different axes of its frame. Its inverse weights are that of its mass, armature left out. */
+static int is_slider(const abut_model *m, int32_t b) {
+  int used = 0;
+  if (m->body_weldid[b] != b || m->body_weldid[m->body_parent[b]] != 0) return 0;
+  for (int32_t c = b + 1; c < m->nbody; c++)
+    if (m->body_parent[c] == b) return 0;
+  for (int32_t j = m->body_jntadr[b]; j < m->body_jntadr[b] + m->body_jntnum[b]; j++) {
+    const double *axis = m->jnt_axis + 3 * (size_t)j;
+    int along = 0;
+    for (int k = 0; k < 3; k++) along |= (axis[k] != 0) << k;
+    if (m->jnt_type[j] != ABUT_JOINT_SLIDE || (along & (along - 1)) || (used & along)) return 0;
+    used |= along;
+  }
+  return 1;
+}
+
+/* A body's mean inverse inertia at its centre of mass: for a force, for a torque; 0 where it cannot move. */
 static void body_weights(abut_model *m, const model_pose *pose, const tree_matrix *a, int32_t b, double *x) {
   int32_t mover = m->body_weldid[b];
   double *weight = m->body_invweight0 + 2 * (size_t)b, com[3];
@@ -259,9 +275,7 @@ static void body_weights(abut_model *m, const model_pose *pose, const tree_matri
     }
     weight[k / 3] += inverse_form(m, a, last, x) / 3;
   }
-  const double least = 1e-15;
-  if (weight[0] < least && weight[1] > least) weight[0] = weight[1];
-  if (weight[1] < least && weight[0] > least) weight[1] = weight[0];
+  if (is_slider(m, b)) weight[0] = 1 / m->body_mass[b];
 }
 
 /* The diagonal of M^-1, the same for all axes of a ball or of a free joint's translation or rotation. */
@@ -276,6 +290,7 @@ static void dof_weights(abut_model *m, const tree_matrix *a, int32_t j, double *
       x[0] = 1;
       sum += inverse_form(m, a, d, x);
     }
+    if (is_slider(m, m->jnt_body[j])) sum = 1 / m->body_mass[m->jnt_body[j]];
     for (int32_t d = first; d < first + axes[type]; d++) m->dof_invweight0[d] = sum / axes[type];
   }
 }

@@ -116,23 +116,12 @@ static double joint_inertia(const abut_model *m, int32_t j, const double subtree
   }
 }
 
-/* MuJoCo's solref as a stiffness: (time constant, damping ratio), or directly (-stiffness, -damping) per
- * inertia. */
-static double limit_stiffness(const double solref[2], double inertia) {
-  if (solref[0] <= 0) return -solref[0] * inertia;
-  double t = solref[0] * solref[1];
-  return inertia / (t * t);
-}
-
 /* Uses body_moment as scratch for the subtrees' moments: call before derive_moments' result is wanted. */
-static void derive_limits(abut_model *m) {
+static void derive_inertias(abut_model *m) {
   for (int32_t b = m->nbody - 1; b > 0; b--) {
     const double *subtree = m->body_moment + 10 * (size_t)b;
-    for (int32_t j = m->body_jntadr[b]; j < m->body_jntadr[b] + m->body_jntnum[b]; j++) {
+    for (int32_t j = m->body_jntadr[b]; j < m->body_jntadr[b] + m->body_jntnum[b]; j++)
       m->jnt_inertia[j] = joint_inertia(m, j, subtree);
-      m->jnt_limit_stiffness[j] =
-          m->jnt_limited[j] ? limit_stiffness(m->jnt_solref + 2 * (size_t)j, m->jnt_inertia[j]) : 0;
-    }
     moment_add(m->body_moment + 10 * (size_t)m->body_parent[b], 1, subtree, m->body_pos + 3 * (size_t)b,
                m->body_quat + 4 * (size_t)b);
   }
@@ -142,7 +131,7 @@ abut_status model_derive(abut_model *model) {
   derive_welds(model);
   derive_dof_tree(model);
   derive_moments(model);
-  derive_limits(model);
+  derive_inertias(model);
   derive_moments(model);
   return model_inverse_weights(model);
 }

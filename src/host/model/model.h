@@ -17,7 +17,7 @@ abut_status model_validate(const abut_model *model);
 abut_status model_check_numbers(const abut_model *model, int bytes);
 /* Numbers of a scene's options that MuJoCo would take. */
 abut_status model_check_options(const abut_scene_options *options);
-/* Fills the derived arrays: weldid, moments, dof tree, limit stiffness, inverse weights. Fails without
+/* Fills the derived arrays: weldid, moments, dof tree, inertias of joints, inverse weights. Fails without
  * memory. */
 abut_status model_derive(abut_model *model);
 /* Bytes of one array, rows x columns x element; -1 if negative or beyond int64. */

@@ -38,6 +38,8 @@ typedef struct step_params {
   const pair_info *pairs;
   int32_t kind_pair[MAX_KINDS + 1]; /* pairs kind_pair[i] .. kind_pair[i + 1] are of the method's kind i */
   const int32_t *path_adr, *path; /* dofs that move body b, root first: path[path_adr[b] .. path_adr[b+1]) */
+  const int32_t
+      *coupled; /* smallest dof that dof d meets in H without contacts: of its tree, or by elements */
   const double *geom_box;    /* bounding box of a geom in its body frame: center, half sizes (m), 6 each */
   const double *body_radius; /* largest distance of a body's points from its origin, radii included (m) */
   int64_t npt;               /* largest number of points of a pair */

@@ -257,6 +257,7 @@ KERNEL void stage_evaluate_close(const step_params *k, lane_group *g, program_io
   (void)io;
   if (LEADER) {
     energy = AT(W(energy), 0) + joints_energy(k, w, W(qpos), W(grad), W(hess));
+    if (m->neq) energy = energy + equalities_energy(k, w, W(qpos), W(xpos), W(xmat), W(grad), W(hess));
     composite(k, w);
   }
   TEAM_SYNC();
@@ -384,6 +385,9 @@ KERNEL void stage_try_open(const step_params *k, lane_group *g, program_io *io) 
   SET(leaving) = bits_from_mask(mask_and(live, mask_not(inside)));
   AT(W(energy_try), 0) =
       inertia_energy(k, w, W(xpos_try), W(xmat_try)) + joints_energy(k, w, W(qpos_try), 0, 0);
+  if (m->neq)
+    AT(W(energy_try), 0) =
+        AT(W(energy_try), 0) + equalities_energy(k, w, W(qpos_try), W(xpos_try), W(xmat_try), 0, 0);
 }
 
 /* Last: their sums. Sets accepted (a sufficient decrease, certified); halves the step of lanes that

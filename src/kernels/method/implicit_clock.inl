@@ -2,15 +2,10 @@
  * search along a direction. Lanes come from the clock (rollout.inl) in `beginning` and go back to it in
  * `finishing`. A stage here sets g->live for those that follow it. */
 
-/* Called by slots_order. Row d of H starts at the first dof of its own tree path, or of the other side of any
- * contact of its group. */
+/* Called by slots_order. Row d of H starts where the scene couples it, or at the other side of any contact of
+ * its group. */
 FN void envelope_update(const step_params *k, lane_group *g, int32_t *envelope) {
-  const abut_model *m = k->model;
-  for (int32_t d = 0; d < m->nv; d++) {
-    int32_t up = d;
-    while (m->dof_parent[up] >= 0) up = m->dof_parent[up];
-    envelope[d] = up;
-  }
+  for (int32_t d = 0; d < k->model->nv; d++) envelope[d] = k->coupled[d];
   for (int32_t i = 0; i < g->nslot; i++) {
     const pair_info *pair = &k->pairs[g->slot_pair[g->order[i]]];
     if (!pair->side[0].moves || !pair->side[1].moves) continue;

@@ -161,6 +161,8 @@ FN void axis_vjp(const step_params *k, real *w, int j, int qa, int da) {
         K(1) / dt);
     h = h + f.h;
   }
+  if (m->jnt_limited[j] && m->jnt_type[j] != ABUT_JOINT_FREE)
+    AT(W(bar_qpos), da) = AT(W(bar_qpos), da) - l * joint_limit_vjp(k, j, AT(W(qpos), qa), AT(W(qpos_t), qa));
   real a = l * K(m->jnt_armature[j] / (k->options.timestep * k->options.timestep));
   AT(W(bar_qpos), da) = AT(W(bar_qpos), da) + l * h + a;
   AT(W(bar_qvel), da) = AT(W(bar_qvel), da) + dt * a;
@@ -179,6 +181,12 @@ FN void turn_vjp(const step_params *k, real *w, int j, int qa, int da) {
     curve c =
         curve_add(curve_quadratic(splat(K(m->jnt_damping[j]) / dt), theta), curve_stretch(f, K(1) / dt));
     add_vec(&AT(W(bar_qpos), da), ball_vjp(phi, c, l));
+  }
+  if (m->jnt_limited[j] && m->jnt_type[j] == ABUT_JOINT_BALL) {
+    vec3 phi = quat_log(q), phi_t = quat_log(q_t);
+    real theta = norm(phi), theta_t = norm(phi_t), least = splat(K(1e-14));
+    real turned = dot(phi, l) / rmax(theta, least) * joint_limit_vjp(k, j, theta, theta_t);
+    add_vec(&AT(W(bar_qpos), da), scale(-turned / rmax(theta_t, least), phi_t));
   }
   if (m->jnt_armature[j] > 0) {
     vec3 phi = ball_turn(q, get_quat(&AT(W(qpos_hat), qa)));
@@ -271,6 +279,7 @@ KERNEL void stage_reverse_open(const step_params *k, lane_group *g, program_io *
   fill(W(body_force), 3 * m->nbody, zero());
   fill(W(body_phi), 9 * m->nbody, zero());
   joints_vjp(k, w);
+  equalities_vjp(k, w);
 }
 
 /* Last: what passes through inertia and gravity; then all pose cotangents to q_t and

@@ -2,46 +2,6 @@
  * (docs/step.md section 3). Each is a function of one joint coordinate, or of a ball's angle from a
  * reference. */
 
-/* Value, first and second derivative of a function of one coordinate. */
-typedef struct curve {
-  real e, g, h;
-} curve;
-
-FN curve curve_add(curve a, curve b) {
-  curve c = {a.e + b.e, a.g + b.g, a.h + b.h};
-  return c;
-}
-
-/* k/2 (x - x0)^2 */
-FN curve curve_quadratic(real k, real d) {
-  curve c = {K(0.5) * k * d * d, k * d, k + zero()};
-  return c;
-}
-
-/* One-sided C2 penalty: slope k relu(x) rounded over (0, width) by 3t^2 - 2t^3 in the second derivative. */
-FN curve curve_ramp(real k, real x, real width) {
-  real t = rmax(x / width, zero()), in = rmin(t, splat(1)), out = rmax(t - K(1), zero()), t2 = in * in;
-  curve c;
-  c.h = k * t2 * (K(3) - K(2) * in);
-  c.g = k * width * (t2 * in * (K(1) - K(0.5) * in) + out);
-  c.e = k * width * width * (t2 * t2 * (K(0.25) - K(0.1) * in) + K(0.5) * out * (K(1) + out));
-  return c;
-}
-
-/* f (sqrt(r^2 + e^2) - e) */
-FN curve curve_friction(real f, real r, real e) {
-  real q = root(r * r + e * e), iq = splat(1) / q;
-  curve c = {f * r * r / (q + e), f * r * iq, f * e * e * iq * iq * iq};
-  return c;
-}
-
-/* c(s x) as a function of x */
-FN curve curve_stretch(curve c, elem s) {
-  c.g = c.g * s;
-  c.h = c.h * (s * s);
-  return c;
-}
-
 /* All passive terms of a slide, a hinge or one axis of a free joint's translation, at coordinate q. */
 FN curve joint_passive(const step_params *k, int j, real q, real q_t, real q_hat, elem spring) {
   const abut_model *m = k->model;
@@ -57,16 +17,36 @@ FN curve joint_passive(const step_params *k, int j, real q, real q_t, real q_hat
   return c;
 }
 
-/* Width over which a limit's stiffness comes in (rad or m). */
-#define LIMIT_WIDTH 1e-2
-
-FN curve joint_limit(const abut_model *m, int j, real q) {
-  real k = splat(K(m->jnt_limit_stiffness[j])), width = splat(K(LIMIT_WIDTH));
-  curve high = curve_ramp(k, q - K(m->jnt_range[2 * j + 1]), width);
-  if (m->jnt_type[j] == ABUT_JOINT_BALL) return high;
-  curve low = curve_ramp(k, K(m->jnt_range[2 * j]) - q, width);
-  low.g = -low.g;
-  return curve_add(high, low);
+/* How far a joint is beyond its upper (side 1) or lower (0) limit, at coordinate or ball's angle q. */
+FN real limit_violation(const abut_model *m, int j, int side, real q) {
+  elem margin = K(m->jnt_margin[j]);
+  return side ? q - K(m->jnt_range[2 * j + 1]) + margin : K(m->jnt_range[2 * j]) - q + margin;
+}
+FN soft joint_limit_at(const abut_model *m, int j, real r_t) {
+  return limit_at(m->jnt_solref + 2 * j, m->jnt_solimp + 5 * j, m->dof_invweight0[m->jnt_dofadr[j]], r_t);
+}
+FN curve joint_limit(const step_params *k, int j, real q, real q_t) {
+  const abut_model *m = k->model;
+  curve sum = {zero(), zero(), zero()};
+  for (int side = m->jnt_type[j] == ABUT_JOINT_BALL; side < 2; side++) {
+    real r_t = limit_violation(m, j, side, q_t);
+    curve c =
+        limit_curve(joint_limit_at(m, j, r_t), limit_violation(m, j, side, q), r_t, K(k->options.timestep));
+    if (!side) c.g = -c.g;
+    sum = curve_add(sum, c);
+  }
+  return sum;
+}
+/* Derivative of its slope by q_t. */
+FN real joint_limit_vjp(const step_params *k, int j, real q, real q_t) {
+  const abut_model *m = k->model;
+  real sum = zero();
+  for (int side = m->jnt_type[j] == ABUT_JOINT_BALL; side < 2; side++) {
+    real r_t = limit_violation(m, j, side, q_t);
+    sum = sum + limit_curve_vjp(joint_limit_at(m, j, r_t), limit_violation(m, j, side, q), r_t,
+                                K(k->options.timestep));
+  }
+  return sum;
 }
 
 /* Force of an actuator before saturation at joint coordinate q: f = gain u + b0 + b1 L + b2 (L - L_t)/dt. */
@@ -174,7 +154,7 @@ FN ball_terms ball_joint(const step_params *k, int j, quat q, quat q_t, quat q_h
   if (m->jnt_limited[j] && m->jnt_type[j] == ABUT_JOINT_BALL) {
     vec3 phi = quat_log(q);
     real theta = norm(phi);
-    sum = ball_add(sum, ball_radial(phi, theta, joint_limit(m, j, theta)));
+    sum = ball_add(sum, ball_radial(phi, theta, joint_limit(k, j, theta, norm(quat_log(q_t)))));
   }
   return sum;
 }
@@ -197,7 +177,7 @@ KERNEL real joints_energy(const step_params *k, real *w, const real *qpos, real 
       real q = AT(qpos, qa + i);
       curve c =
           joint_passive(k, j, q, AT(W(qpos_t), qa + i), AT(W(qpos_hat), qa + i), K(m->qpos_spring[qa + i]));
-      if (m->jnt_limited[j] && axes == 1) c = curve_add(c, joint_limit(m, j, q));
+      if (m->jnt_limited[j] && axes == 1) c = curve_add(c, joint_limit(k, j, q, AT(W(qpos_t), qa + i)));
       energy = energy + c.e;
       if (!grad) continue;
       AT(grad, da + i) = AT(grad, da + i) + c.g;

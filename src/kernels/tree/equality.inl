@@ -1,0 +1,179 @@
+/* equality.inl: equality constraints (docs/step.md section 3): points of two bodies that coincide, frames
+ * that do, two joints that follow each other. Each is a soft constraint (constraint.inl) whose impedance
+ * comes from the size of its whole violation at the step's start. */
+
+/* Rows of a connect or weld: the anchors' distance, then three pairs of axes, each of which counts by
+ * scale^2/8: scale^2 sin^2(theta/2) in all, as in MuJoCo. */
+enum { LINK_ROWS = 4 };
+/* Centres that cannot move may have anchors that do: they are held as if they moved so much (1/kg). */
+#define LEAST_INVWEIGHT 1e-6
+typedef struct link_rows {
+  link_end a[LINK_ROWS], b[LINK_ROWS];
+  int count;
+  elem weight[LINK_ROWS]; /* of a row's square in the size */
+  double invweight[LINK_ROWS];
+} link_rows;
+
+FN link_rows equality_rows(const step_params *k, const real *xmat, int e) {
+  const abut_model *m = k->model;
+  int b1 = m->eq_obj1[e], b2 = m->eq_obj2[e];
+  const double *q = m->eq_relquat + 4 * e, scale2 = m->eq_torquescale[e] * m->eq_torquescale[e];
+  link_rows rows;
+  rows.count = m->eq_type[e] == ABUT_EQUALITY_WELD ? LINK_ROWS : 1;
+  rows.a[0] = link_point(xmat, b1, 1, m->eq_anchor1 + 3 * e);
+  rows.b[0] = link_point(xmat, b2, 1, m->eq_anchor2 + 3 * e);
+  rows.weight[0] = 1;
+  rows.invweight[0] = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2];
+  if (rows.invweight[0] < LEAST_INVWEIGHT) rows.invweight[0] = LEAST_INVWEIGHT;
+  for (int i = 1; i < rows.count; i++) {
+    /* axis i of the second body, and turned by relquat into the first's frame */
+    double axis[3] = {0, 0, 0}, u[3];
+    axis[i - 1] = 1;
+    const double t[3] = {2 * (q[2] * axis[2] - q[3] * axis[1]), 2 * (q[3] * axis[0] - q[1] * axis[2]),
+                         2 * (q[1] * axis[1] - q[2] * axis[0])};
+    u[0] = axis[0] + q[0] * t[0] + q[2] * t[2] - q[3] * t[1];
+    u[1] = axis[1] + q[0] * t[1] + q[3] * t[0] - q[1] * t[2];
+    u[2] = axis[2] + q[0] * t[2] + q[1] * t[1] - q[2] * t[0];
+    rows.a[i] = link_point(xmat, b1, 0, u);
+    rows.b[i] = link_point(xmat, b2, 0, axis);
+    rows.weight[i] = K(scale2 / 8);
+    rows.invweight[i] = m->body_invweight0[2 * b1 + 1] + m->body_invweight0[2 * b2 + 1];
+  }
+  return rows;
+}
+
+/* Violation of row i at poses. */
+FN vec3 row_violation(const real *xpos, const link_rows *rows, int i) {
+  return sub(link_place(xpos, rows->b[i]), link_place(xpos, rows->a[i]));
+}
+
+FN int equality_links(const abut_model *m, int e) {
+  return m->eq_active[e] && m->eq_type[e] <= ABUT_EQUALITY_WELD &&
+         (body_moves(m, m->eq_obj1[e]) || body_moves(m, m->eq_obj2[e]));
+}
+
+/* Size of the violation at the step's start. */
+FN real equality_size(const step_params *k, const real *w, const link_rows *rows) {
+  real square = zero();
+  for (int i = 0; i < rows->count; i++) {
+    vec3 r = row_violation(W(xpos_t), rows, i);
+    square = square + rows->weight[i] * dot(r, r);
+  }
+  return root(square);
+}
+
+/* Energy of a connect or weld at poses; with derivatives into the bodies' sums and H at the iterate. */
+FN real equality_link(const step_params *k, real *w, int e, const real *xpos, const real *xmat, int derive) {
+  const abut_model *m = k->model;
+  elem idt = K(1 / k->options.timestep);
+  link_rows start = equality_rows(k, W(xmat_t), e), now = equality_rows(k, xmat, e);
+  real size = equality_size(k, w, &start), energy = zero();
+  for (int i = 0; i < now.count; i++) {
+    if (!(now.invweight[i] > 0)) continue;
+    soft p = soft_at(m->eq_solref + 2 * e, m->eq_solimp + 5 * e, now.invweight[i], size);
+    vec3 r = row_violation(xpos, &now, i), r_t = row_violation(W(xpos_t), &start, i);
+    vec3 s = axpy(p.tau * idt, sub(r, r_t), r);
+    real stiff = now.weight[i] * p.k, a = p.tau * idt + K(1), q = stiff * a;
+    energy = energy + K(0.5) * stiff / a * dot(s, s);
+    if (derive)
+      link_accumulate(k, w, now.a[i], now.b[i], scale(stiff, s), sym(q, zero(), q, zero(), zero(), q));
+  }
+  return energy;
+}
+/* psi = lambda . dE: cotangents of the poses at the step's start. */
+FN void equality_link_vjp(const step_params *k, real *w, int e) {
+  const abut_model *m = k->model;
+  elem idt = K(1 / k->options.timestep);
+  link_rows start = equality_rows(k, W(xmat_t), e), now = equality_rows(k, W(xmat), e);
+  real size = equality_size(k, w, &start), by_size = zero();
+  vec3 g[LINK_ROWS];
+  for (int i = 0; i < now.count; i++) {
+    g[i] = vec_zero();
+    if (!(now.invweight[i] > 0)) continue;
+    soft p = soft_at(m->eq_solref + 2 * e, m->eq_solimp + 5 * e, now.invweight[i], size);
+    vec3 r = row_violation(W(xpos), &now, i),
+         rate = scale(splat(idt), sub(r, row_violation(W(xpos_t), &start, i)));
+    vec3 l = sub(link_motion(now.b[i], get_twist(&AT(W(body_step), 6 * now.b[i].body))),
+                 link_motion(now.a[i], get_twist(&AT(W(body_step), 6 * now.a[i].body))));
+    real weight = splat(now.weight[i]);
+    by_size = by_size + weight * (p.dk * dot(axpy(p.tau, rate, r), l) + p.k * p.dtau * dot(rate, l));
+    g[i] = scale(weight * p.k * p.tau * idt, l);
+  }
+  mask some = gt(size, splat(K(1e-30)));
+  for (int i = 0; i < start.count; i++) {
+    vec3 r_t = row_violation(W(xpos_t), &start, i);
+    vec3 bar = axpy(sel(some, -by_size * start.weight[i] / sel(some, size, splat(1)), zero()), r_t, g[i]);
+    link_pull(k, W(bar_force), W(bar_phi), start.b[i], bar);
+    link_pull(k, W(bar_force), W(bar_phi), start.a[i], scale(splat(-1), bar));
+  }
+}
+
+/* Two joints: r = (q1 - q1_0) - polynomial(q2 - q2_0). */
+typedef struct joint_tie {
+  real r, slope, bend; /* the polynomial's first and second derivative */
+} joint_tie;
+FN joint_tie equality_joints(const abut_model *m, int e, const real *qpos) {
+  const double *c = m->eq_polycoef + 5 * e;
+  int q1 = m->jnt_qposadr[m->eq_obj1[e]], j2 = m->eq_obj2[e];
+  real x = zero();
+  if (j2 >= 0) x = AT(qpos, m->jnt_qposadr[j2]) - K(m->qpos0[m->jnt_qposadr[j2]]);
+  joint_tie t;
+  real value = (((x * K(c[4]) + K(c[3])) * x + K(c[2])) * x + K(c[1])) * x + K(c[0]);
+  t.slope = ((x * K(4 * c[4]) + K(3 * c[3])) * x + K(2 * c[2])) * x + K(c[1]);
+  t.bend = (x * K(12 * c[4]) + K(6 * c[3])) * x + K(2 * c[2]);
+  t.r = AT(qpos, q1) - K(m->qpos0[q1]) - value;
+  return t;
+}
+FN soft equality_joints_at(const abut_model *m, int e, real r_t) {
+  int j2 = m->eq_obj2[e];
+  double invweight = m->dof_invweight0[m->jnt_dofadr[m->eq_obj1[e]]];
+  if (j2 >= 0) invweight += m->dof_invweight0[m->jnt_dofadr[j2]];
+  return soft_at(m->eq_solref + 2 * e, m->eq_solimp + 5 * e, invweight, r_t);
+}
+FN real equality_joint(const step_params *k, real *w, int e, const real *qpos, real *grad, real *hess) {
+  const abut_model *m = k->model;
+  int d1 = m->jnt_dofadr[m->eq_obj1[e]], j2 = m->eq_obj2[e];
+  joint_tie now = equality_joints(m, e, qpos);
+  real r_t = equality_joints(m, e, W(qpos_t)).r;
+  curve c = soft_curve(equality_joints_at(m, e, r_t), now.r, r_t, K(k->options.timestep));
+  if (!grad) return c.e;
+  AT(grad, d1) = AT(grad, d1) + c.g;
+  *hess_at(hess, d1, d1) = *hess_at(hess, d1, d1) + c.h;
+  if (j2 < 0) return c.e;
+  int d2 = m->jnt_dofadr[j2];
+  AT(grad, d2) = AT(grad, d2) - c.g * now.slope;
+  *hess_at(hess, d2, d2) = *hess_at(hess, d2, d2) + c.h * now.slope * now.slope - c.g * now.bend;
+  real *h = d1 > d2 ? hess_at(hess, d1, d2) : hess_at(hess, d2, d1);
+  *h = *h - c.h * now.slope;
+  return c.e;
+}
+FN void equality_joint_vjp(const step_params *k, real *w, int e) {
+  const abut_model *m = k->model;
+  int d1 = m->jnt_dofadr[m->eq_obj1[e]], j2 = m->eq_obj2[e], d2 = j2 < 0 ? 0 : m->jnt_dofadr[j2];
+  joint_tie now = equality_joints(m, e, W(qpos)), start = equality_joints(m, e, W(qpos_t));
+  real l = AT(W(rhs), d1);
+  if (j2 >= 0) l = l - now.slope * AT(W(rhs), d2);
+  real bar = -l * soft_curve_vjp(equality_joints_at(m, e, start.r), now.r, start.r, K(k->options.timestep));
+  AT(W(bar_qpos), d1) = AT(W(bar_qpos), d1) + bar;
+  if (j2 >= 0) AT(W(bar_qpos), d2) = AT(W(bar_qpos), d2) - start.slope * bar;
+}
+
+/* Energy of all equalities at a configuration and its poses; with grad, derivatives at the iterate. */
+OUTLINE real equalities_energy(const step_params *k, real *w, const real *qpos, const real *xpos,
+                               const real *xmat, real *grad, real *hess) {
+  const abut_model *m = k->model;
+  real energy = zero();
+  for (int e = 0; e < m->neq; e++) {
+    if (equality_links(m, e)) energy = energy + equality_link(k, w, e, xpos, xmat, grad != 0);
+    if (m->eq_active[e] && m->eq_type[e] == ABUT_EQUALITY_JOINT)
+      energy = energy + equality_joint(k, w, e, qpos, grad, hess);
+  }
+  return energy;
+}
+OUTLINE void equalities_vjp(const step_params *k, real *w) {
+  const abut_model *m = k->model;
+  for (int e = 0; e < m->neq; e++) {
+    if (equality_links(m, e)) equality_link_vjp(k, w, e);
+    if (m->eq_active[e] && m->eq_type[e] == ABUT_EQUALITY_JOINT) equality_joint_vjp(k, w, e);
+  }
+}
