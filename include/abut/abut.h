@@ -473,9 +473,15 @@ enum { ABUT_WEIGHTS_UNIT = 0, ABUT_WEIGHTS_NORMALISED = 1 };
 enum { ABUT_FRICTION_PLANE = 0, ABUT_FRICTION_VERTEX = 1 }; /* where lagged friction forces act */
 enum { ABUT_SOLVER_JOINT = 0, ABUT_SOLVER_NESTED = 1 };
 
+/* What becomes of shapes that overlap at the reference configuration or a key. exclude: those of one
+ * kinematic tree, its fixed base included, do not collide, and trees that float are lifted out of what is
+ * fixed; separate: nothing is decided beforehand, shapes are moved apart by max_separation at most. */
+enum { ABUT_OVERLAP_EXCLUDE = 0, ABUT_OVERLAP_REFUSE = 1, ABUT_OVERLAP_SEPARATE = 2 };
+
 /* Options of ABUT_METHOD_IMPLICIT. */
 typedef struct abut_implicit_options {
   int32_t contact;       /* ABUT_CONTACT_* */
+  int32_t overlap;       /* ABUT_OVERLAP_* */
   int32_t form;          /* long-range: ABUT_FORM_* */
   int32_t weights;       /* of a shape's points: ABUT_WEIGHTS_* */
   int32_t friction_form; /* ABUT_FRICTION_* */
@@ -519,10 +525,14 @@ ABUT_API abut_status abut_batch_memory(const abut_model *model, const abut_optio
                                        int64_t *bytes_per_env, int64_t *bytes_total);
 /* Bytes of host memory that can be had without swapping; infinity where the system does not say. */
 ABUT_API double abut_memory_available(void);
-/* All environments start at qpos0 with zero velocity. The model must outlive the batch. */
+/* All environments start at qpos0 with zero velocity, lifted where abut_batch_warnings says so. The model
+ * must outlive the batch. */
 ABUT_API abut_status abut_batch_create(const abut_model *model, const abut_options *options,
                                        abut_batch **batch);
 ABUT_API void abut_batch_destroy(abut_batch *batch);
+/* One line for each thing that the method does differently from what the scene says, or that it changed so
+ * that the scene can start; "" if none. Valid as long as the batch. */
+ABUT_API const char *abut_batch_warnings(const abut_batch *batch);
 /* Options in force: every default resolved. */
 ABUT_API abut_options abut_batch_get_options(const abut_batch *batch);
 

@@ -131,7 +131,8 @@ static void print_defaults(const job *in) {
     printf(" --epsilon %g --form %s", used->implicit.epsilon, cli_choice("form", used->implicit.form));
   printf(" --stiffness %g --length %g --weights %s\n", used->implicit.stiffness, used->implicit.length,
          cli_choice("weights", used->implicit.weights));
-  printf("  --gap0 %g --max-separation %g\n", used->implicit.gap0, used->implicit.max_separation);
+  printf("  --gap0 %g --max-separation %g --overlap %s\n", used->implicit.gap0, used->implicit.max_separation,
+         cli_choice("overlap", used->implicit.overlap));
   if (used->friction >= 0)
     printf("  --friction %g", used->friction);
   else
@@ -362,6 +363,7 @@ static void json_options(json_writer *json, const abut_options *used) {
   emit_text(json, "weights", cli_choice("weights", used->implicit.weights));
   emit_number(json, "gap0", used->implicit.gap0);
   emit_number(json, "max_separation", used->implicit.max_separation);
+  emit_text(json, "overlap", cli_choice("overlap", used->implicit.overlap));
   if (used->friction >= 0) emit_number(json, "friction", used->friction);
   emit_text(json, "friction_form", cli_choice("friction-form", used->implicit.friction_form));
   emit_number(json, "slip", used->implicit.slip_velocity);

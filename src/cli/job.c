@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static void print_warnings(const abut_model *model) {
-  const char *at = abut_model_warnings(model);
+static void print_warnings(const char *at) {
   while (*at) {
     size_t length = strcspn(at, "\n");
     if (length) fprintf(stderr, "abut: warning: %.*s\n", (int)length, at);
@@ -32,7 +31,7 @@ int job_load(job *out, const char *path, const cli_options *options) {
                             (int32_t)options->tessellation};
   if (abut_model_load(path, &load, &out->model) != ABUT_OK) return cli_library_error();
   out->sizes = abut_model_get_sizes(out->model);
-  print_warnings(out->model);
+  print_warnings(abut_model_warnings(out->model));
   return CLI_OK;
 }
 
@@ -71,6 +70,7 @@ int job_create(job *out, const abut_options *options, int64_t nstep, double extr
                      options->nenv == 1 ? " needs" : "s need", needed / 0x1p30, available / 0x1p30);
   if (abut_batch_create(out->model, options, &out->batch) != ABUT_OK) return cli_library_error();
   out->options = abut_batch_get_options(out->batch);
+  print_warnings(abut_batch_warnings(out->batch));
   return CLI_OK;
 }
 

@@ -36,6 +36,8 @@ static const option_spec table[] = {
      "gap given to shapes that touch at the start (m)"},
     {"max-separation", NUMBER, STEP_OR_TASK, IMPLICIT(max_separation), 0, 0, "D", NULL, NULL,
      "refuse to start if a body must move further than this for that gap (m)"},
+    {"overlap", WORD, STEP_OR_TASK, IMPLICIT(overlap), 0, 0, NULL, NULL, NULL,
+     "shapes that overlap where the scene starts: within a tree, or a tree in the ground"},
     {"friction", NUMBER_OVERRIDE, STEP_OR_TASK, AT(batch.friction), 0, 0, "F", NULL, "the scene's",
      "overrides every friction coefficient"},
     {"friction-form", WORD, STEP_COMMANDS, IMPLICIT(friction_form), 0, 0, NULL, NULL, NULL,

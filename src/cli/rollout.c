@@ -59,7 +59,14 @@ static int hash_state(const job *in, uint64_t *hash) {
   return code;
 }
 
-static void print_json(const job *in, const trajectory *run, const failures *failed, uint64_t hash) {
+/* Whether no environment took a step. */
+static int all_frozen(const trajectory *run, const failures *failed, int64_t nenv) {
+  return run->result.newton_iterations == 0 &&
+         failed->envs[FAILED_OVERLAP] + failed->envs[FAILED_NONFINITE] == nenv;
+}
+
+static void print_json(const job *in, const trajectory *run, const failures *failed, uint64_t hash,
+                       int frozen) {
   const abut_rollout_result *result = &run->result;
   double env_steps = (double)in->options.nenv * (double)run->steps;
   char text[17];
@@ -70,7 +77,7 @@ static void print_json(const job *in, const trajectory *run, const failures *fai
   emit_integer(&json, "steps", run->steps);
   emit_integer(&json, "nv", in->sizes.nv);
   emit_number(&json, "seconds", result->seconds);
-  emit_number(&json, "env_steps_per_second", env_steps / result->seconds);
+  if (!frozen) emit_number(&json, "env_steps_per_second", env_steps / result->seconds);
   emit_number(&json, "newton_iterations_mean", (double)result->newton_iterations / env_steps);
   emit_integer(&json, "newton_iterations_max", result->newton_iterations_max);
   emit_integer(&json, "failed_envs", result->failed_envs);
@@ -94,11 +101,11 @@ static void print_heading(const job *in, const trajectory *run, const char *scen
 }
 
 static void print_table(const job *in, const trajectory *run, const failures *failed,
-                        const recorder *recorded, uint64_t hash) {
+                        const recorder *recorded, uint64_t hash, int frozen) {
   const abut_rollout_result *result = &run->result;
   double env_steps = (double)in->options.nenv * (double)run->steps;
   printf("  seconds                 %.3f\n", result->seconds);
-  printf("  env-steps/s             %.0f\n", env_steps / result->seconds);
+  if (!frozen) printf("  env-steps/s             %.0f\n", env_steps / result->seconds);
   printf("  Newton iterations       %.2f mean, %lld max\n", (double)result->newton_iterations / env_steps,
          (long long)result->newton_iterations_max);
   printf("  unconverged steps       %lld\n", (long long)result->unconverged_steps);
@@ -174,11 +181,17 @@ static int run(const cli_options *options, job *work, trajectory *plan, recorder
   code = close_outputs(recorded, plan, code);
   if (code != CLI_OK) return code;
   failures failed = failures_count(plan->env_status, &plan->overlap_pair, work->options.nenv);
+  const int frozen = all_frozen(plan, &failed, work->options.nenv);
   if (options->json)
-    print_json(work, plan, &failed, hash);
+    print_json(work, plan, &failed, hash, frozen);
   else
-    print_table(work, plan, &failed, recorded, hash);
-  return cli_flush();
+    print_table(work, plan, &failed, recorded, hash, frozen);
+  code = cli_flush();
+  if (code != CLI_OK || !frozen) return code;
+  cli_error("every environment froze where it started: %s",
+            failed.envs[FAILED_OVERLAP] ? "shapes overlap there (see --overlap and --max-separation)"
+                                        : "its state is not finite");
+  return CLI_CHECK_FAILED;
 }
 
 int cli_rollout(const cli_options *options) {

@@ -126,9 +126,21 @@ static abut_status refuse_if_too_large(const abut_model *model, const abut_optio
   return ABUT_OK;
 }
 
+/* Where environments start. */
+static abut_status prepare_starts(abut_batch *b) {
+  const abut_model *m = b->model;
+  const size_t nq = (size_t)m->nq, keys = (size_t)m->nkey;
+  b->starts = malloc(((1 + keys) * nq + 1) * sizeof *b->starts);
+  if (!b->starts) return fail_with(ABUT_ERROR_MEMORY, "batch: out of memory for %d keys", m->nkey);
+  memcpy(b->starts, m->qpos0, nq * sizeof *b->starts);
+  memcpy(b->starts + nq, m->key_qpos, keys * nq * sizeof *b->starts);
+  return b->method->start ? b->method->start(m, &b->params, b->starts, 1 + m->nkey, &b->notes) : ABUT_OK;
+}
+
 static abut_status create(const abut_model *model, const abut_options *options, abut_batch *b) {
   ATTEMPT(refuse_if_too_large(model, options));
   ATTEMPT(plan(model, options, b));
+  ATTEMPT(prepare_starts(b));
   ATTEMPT(state_allocate(b, &b->state));
   if (b->backend == &backend_cpu) ATTEMPT(state_allocate(b, &b->next));
   ATTEMPT(parameters_default(b));
@@ -166,8 +178,12 @@ void abut_batch_destroy(abut_batch *b) {
   program_destroy(&b->forward);
   program_destroy(&b->reverse);
   params_destroy(&b->params);
+  free(b->starts);
+  free(b->notes.text);
   free(b);
 }
+
+const char *abut_batch_warnings(const abut_batch *b) { return b && b->notes.text ? b->notes.text : ""; }
 
 abut_options abut_batch_get_options(const abut_batch *b) { return b ? b->options : abut_default_options(); }
 
@@ -298,7 +314,7 @@ abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
   if (key < -1 || key >= m->nkey)
     return fail_with(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
   ATTEMPT(b->backend->fetch(b));
-  const double *qpos = key < 0 ? m->qpos0 : m->key_qpos + (size_t)key * (size_t)m->nq;
+  const double *qpos = b->starts + (size_t)(key + 1) * (size_t)m->nq;
   for (int64_t env = 0; env < b->options.nenv; env++) {
     if (mask && !mask[env]) continue;
     for (int32_t i = 0; i < m->nq; i++) elem_put(b, b->state.qpos, env * m->nq + i, qpos[i]);

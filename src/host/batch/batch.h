@@ -20,6 +20,8 @@ struct abut_batch {
   const method *method;
   const method_kernels *kernels;
   step_params params;
+  double *starts;   /* (1 + nkey) x nq: qpos0 and the keys', as the method starts from them */
+  text_lines notes; /* abut_batch_warnings */
   program forward, reverse;
   int32_t capacity; /* contacts per environment in every record */
   int32_t nslot;    /* contacts per lane group: those of all its lanes */

@@ -4,6 +4,7 @@
 #ifndef ABUT_HOST_METHOD_H
 #define ABUT_HOST_METHOD_H
 #include "host/base/placer.h"
+#include "host/base/text.h"
 #include "kernels/clock/table.h"
 
 /* kind >= 0: left out where the model has no pairs of that kind. */
@@ -35,6 +36,10 @@ typedef struct method {
   abut_status (*resolve)(const abut_model *model, abut_options *options);
   /* Pairs of shapes, their kinds, and the fields; params->options are resolved. */
   abut_status (*layout)(const abut_model *model, step_params *params);
+  /* Configurations that the scene starts from, rows x nq, and the pairs, as the method needs them, with a
+   * line of notes for whatever it changes. */
+  abut_status (*start)(const abut_model *model, step_params *params, double *starts, int32_t rows,
+                       text_lines *notes);
   /* Contacts per environment that there is room for at first, and entries of the method's own lists. */
   int32_t (*contacts)(const abut_model *model, const abut_options *options);
   int32_t (*room)(const step_params *params);

@@ -12,6 +12,7 @@
 #include "host/base/real.h"
 #include "host/method/implicit_pairs.h"
 #include "host/method/implicit_scene.h"
+#include "host/method/implicit_start.h"
 #define METHOD implicit
 #include "host/batch/method_tables.h"
 #include <math.h>
@@ -81,6 +82,7 @@ static void implicit_defaults(abut_options *options) {
 
 static abut_status check_choices(const abut_implicit_options *o) {
   OPTION_CHOICE("contact", o->contact);
+  OPTION_CHOICE("overlap", o->overlap);
   OPTION_CHOICE("form", o->form);
   OPTION_CHOICE("weights", o->weights);
   OPTION_CHOICE("friction_form", o->friction_form);
@@ -170,6 +172,7 @@ const method implicit_method = {
     .defaults = implicit_defaults,
     .resolve = implicit_resolve,
     .layout = implicit_layout,
+    .start = implicit_start,
     .contacts = implicit_contacts,
     .room = implicit_room,
     .own_size = sizeof(implicit_group),

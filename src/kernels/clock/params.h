@@ -20,6 +20,7 @@ typedef struct pair_side {
 typedef struct pair_info {
   pair_side side[2];        /* side 1 of a half-space has no points */
   int32_t mesh;             /* one of the sides is a mesh */
+  int32_t off;              /* left out: the shapes overlap where the scene starts */
   double normal[3], offset; /* half-space: world normal, nu.x = offset on its surface */
   double friction;          /* >= 0: fixed; else the larger of the geoms' */
 } pair_info;

@@ -49,7 +49,7 @@ FN void geom_bounds(const step_params *k, int i, mat3 r, vec3 x, vec3 *lo, vec3 
   for (int p = k->kind_pair[TERM_##term] + TEAM_RANK; p < k->kind_pair[TERM_##term + 1]; p += ABUT_TEAM) {   \
     const pair_info *pair = &k->pairs[p];                                                                    \
     const real *a = &AT(W(box), 6 * pair->side[0].geom), *b = &AT(W(box), 6 * pair->side[1].geom);           \
-    g->pair_want[p] = bits_from_mask(mask_and(term##_meets(pair, a, b), live));                              \
+    g->pair_want[p] = pair->off ? 0 : bits_from_mask(mask_and(term##_meets(pair, a, b), live));              \
   }
 
 /* Boxes of every geom around the iterate and the pose ahead (at a step's start: where inertia and gravity
