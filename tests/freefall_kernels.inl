@@ -32,7 +32,7 @@ KERNEL void stage_fall(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
   if (!LEADER) return;
   elem dt = K(k->options.timestep);
-  kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
+  kinematics(k, w, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
   for (int d = 0; d < k->model->nv; d++) {
     real pull = dot(get_vec(W(gravity)), get_vec(&AT(W(twist), 6 * d + 3)));
     real v = AT(W(qvel), d) + dt * pull;
@@ -40,7 +40,7 @@ KERNEL void stage_fall(const step_params *k, lane_group *g, program_io *io) {
     AT(W(qpos), d) = sel(live, AT(W(qpos_t), d) + dt * v, AT(W(qpos), d));
   }
   fill(W(energies), 4, zero());
-  kinematics(k, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
+  kinematics(k, w, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
 }
 
 KERNEL void stage_fell(const step_params *k, lane_group *g, program_io *io) {
@@ -56,7 +56,7 @@ KERNEL void stage_fall_vjp(const step_params *k, lane_group *g, program_io *io) 
   STAGE_LOCALS(void) io;
   if (!LEADER) return;
   elem dt = K(k->options.timestep);
-  kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
+  kinematics(k, w, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
   for (int d = 0; d < k->model->nv; d++) {
     real q = AT(W(bar_qpos), d) + AT(W(bar_out_qpos), d), v = AT(W(bar_qvel), d) + dt * q;
     vec3 axis = get_vec(&AT(W(twist), 6 * d + 3)), sum = axpy(dt * v, axis, get_vec(W(bar_gravity)));

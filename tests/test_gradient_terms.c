@@ -388,6 +388,32 @@ TEST(equalities_pull) {
   }
 }
 
+/* ---------------------------------------------------------------------------------------- weight, mocap */
+
+/* An arm of two links whose weights are held up by different shares, on a body that others place. */
+static int make_held(problem *p, abut_options o) {
+  abut_builder *b = begin(0.5, -9.81);
+  abut_body_def base = abut_default_body_def(), link = base;
+  base.mocap = 1, base.quat[0] = 0.8, base.quat[1] = 0.6;
+  CHECK_STATUS(abut_builder_add_body(b, &base, &link.parent), ABUT_OK);
+  for (int i = 0; i < 2; i++) {
+    int32_t id = -1;
+    link.pos[0] = 0.3, link.gravcomp = i ? 1.4 : 0.3;
+    CHECK_STATUS(abut_builder_add_body(b, &link, &id), ABUT_OK);
+    add_joint(b, joint_def(id, i ? ABUT_JOINT_BALL : ABUT_JOINT_HINGE));
+    add_geom(b, id, ABUT_GEOM_BOX, 0.1, 0.04, 0.03, 0.3);
+    link.parent = id;
+  }
+  return finish(p, "held", b, o, 8);
+}
+TEST(compensated_gravity) {
+  problem p;
+  REQUIRE(make_held(&p, test_options(1)));
+  problem_random(&p, 5, 1, 0);
+  problem_check(&p);
+  problem_free(&p);
+}
+
 /* ---------------------------------------------------------------------------------------- actuators */
 
 enum { MOTOR, POSITION, VELOCITY, WEAK_MOTOR, WEAK_POSITION, CLAMPED, ACTUATORS };

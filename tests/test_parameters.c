@@ -30,8 +30,12 @@ static array defaults(const scene *s, const abut_options *o, int kind, int64_t r
 static abut_parameters parameters_of(int kind, const abut_tensor *t) {
   const abut_tensor *list[KINDS] = {0};
   list[kind] = t;
-  return (abut_parameters){list[GRAVITY],   list[FRICTION], list[MASS],
-                           list[STIFFNESS], list[GAIN],     list[BIAS]};
+  return (abut_parameters){.gravity = list[GRAVITY],
+                           .friction = list[FRICTION],
+                           .mass = list[MASS],
+                           .stiffness = list[STIFFNESS],
+                           .gain = list[GAIN],
+                           .bias = list[BIAS]};
 }
 static void set_one(abut_batch *b, int kind, array *a) {
   abut_parameters p = parameters_of(kind, tensor(a));
@@ -159,7 +163,7 @@ TEST(parameters_obey_their_laws) {
   array_set(&m, 3 * 2 + 2, 2 * mass);
   array_set(&k, 2, 5);   /* and gain */
   array_set(&c, 0, 0.5); /* all: a constant force */
-  abut_parameters p = {tensor(&g), NULL, tensor(&m), NULL, tensor(&k), tensor(&c)};
+  abut_parameters p = {.gravity = tensor(&g), .mass = tensor(&m), .gain = tensor(&k), .bias = tensor(&c)};
   CHECK_STATUS(abut_batch_set_parameters(b, &p), ABUT_OK);
   array_create(&u, 'd', 3, (int64_t[]){1, 1, 1});
   array_set(&u, 0, 0.25);
@@ -196,7 +200,7 @@ TEST(mass_and_stiffness_in_contact) {
   for (size_t i = 0; i < nbody; i++) array_set(&mass, nbody + i, 3 * array_get(&mass, nbody + i));
   array_set(&stiff, 2, 10 * o.implicit.stiffness);
   for (size_t i = 0; i < mu.count; i++) array_set(&mu, i, 1);
-  abut_parameters p = {NULL, tensor(&mu), tensor(&mass), tensor(&stiff), NULL, NULL};
+  abut_parameters p = {.friction = tensor(&mu), .mass = tensor(&mass), .stiffness = tensor(&stiff)};
   CHECK_STATUS(abut_batch_set_parameters(b, &p), ABUT_OK);
   run r;
   run_create(&r, &s, &o, 200);

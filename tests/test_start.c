@@ -121,3 +121,45 @@ TEST(what_a_joint_can_move_away_still_collides) {
   scene_run_free(r);
   abut_model_destroy(m);
 }
+
+/* A servo that starts at a key holds the key's angle, where the rollout gives no control; a reset to the
+ * reference holds zero; environments may differ. */
+TEST(keys_hold_their_control) {
+  abut_builder *b = scene_begin(0);
+  REQUIRE(b);
+  int32_t body = scene_body(b, 0, 0, 0, 0, 1, 0.1, 0.1, 0.1);
+  scene_joint(b, scene_joint_def(body, ABUT_JOINT_HINGE, 0, 0, 1, 0));
+  abut_actuator_def servo = abut_default_actuator_def();
+  servo.gain = 20, servo.bias[1] = -20, servo.bias[2] = -5;
+  scene_actuator(b, servo);
+  const double angle = 0.4;
+  CHECK_STATUS(abut_builder_add_key(b, &(abut_key_def){.name = "home", .qpos = &angle, .ctrl = &angle}),
+               ABUT_OK);
+  abut_model *m = scene_finish(b);
+  REQUIRE(m);
+  abut_key_def key;
+  CHECK_STATUS(abut_model_key(m, 0, &key), ABUT_OK);
+  CHECK(key.ctrl[0] == angle && key.qpos[0] == angle && key.qvel[0] == 0);
+  CHECK_STATUS(abut_model_key(m, 1, &key), ABUT_ERROR_ARGUMENT);
+  abut_options o = abut_default_options();
+  abut_batch *batch = NULL;
+  o.nenv = 2;
+  CHECK_STATUS(abut_batch_create(m, &o, &batch), ABUT_OK);
+  REQUIRE(batch);
+  const uint8_t second[2] = {0, 1};
+  CHECK_STATUS(abut_batch_reset(batch, second, 0), ABUT_OK);
+  abut_rollout_args args = abut_default_rollout_args();
+  args.nstep = 300;
+  double q[2] = {9, 9};
+  abut_tensor t = scene_tensor(q, 2, 64, 2, (int64_t[]){2, 1});
+  CHECK_STATUS(abut_rollout(batch, &args, NULL, NULL, NULL), ABUT_OK);
+  CHECK_STATUS(abut_batch_get_state(batch, NULL, &t, NULL), ABUT_OK);
+  CHECK_NEAR(q[0], 0, 1e-12);
+  CHECK_NEAR(q[1], angle, 1e-9);
+  CHECK_STATUS(abut_batch_reset(batch, NULL, -1), ABUT_OK);
+  CHECK_STATUS(abut_rollout(batch, &args, NULL, NULL, NULL), ABUT_OK);
+  CHECK_STATUS(abut_batch_get_state(batch, NULL, &t, NULL), ABUT_OK);
+  CHECK_NEAR(q[1], 0, 1e-12);
+  abut_batch_destroy(batch);
+  abut_model_destroy(m);
+}

@@ -441,6 +441,8 @@ ABUT_API abut_status abut_model_tendon(const abut_model *model, int32_t tendon, 
 ABUT_API abut_status abut_model_wrap(const abut_model *model, int32_t tendon, int32_t part, abut_wrap *wrap);
 ABUT_API abut_status abut_model_equality(const abut_model *model, int32_t equality, abut_equality_def *def);
 ABUT_API abut_status abut_model_sensor(const abut_model *model, int32_t sensor, abut_sensor_def *def);
+/* The key's name and its numbers, all there; views into the model. */
+ABUT_API abut_status abut_model_key(const abut_model *model, int32_t key, abut_key_def *def);
 /* The timestep that the scene asks for (s); a batch steps by abut_options.timestep. */
 ABUT_API double abut_model_timestep(const abut_model *model);
 
@@ -537,14 +539,19 @@ ABUT_API const char *abut_batch_warnings(const abut_batch *batch);
 ABUT_API abut_options abut_batch_get_options(const abut_batch *batch);
 
 /* Per-environment parameters, [N|1, n] each; NULL leaves as is. Sizes: gravity 3 (m/s^2), friction ngeom,
- * mass nbody (kg; inertia scales with it), stiffness 1 (J), gain nu, bias 3 nu. dtype as the batch. */
+ * mass nbody (kg; inertia scales with it), stiffness 1 (J), gain nu, bias 3 nu, held_ctrl nu (the control
+ * where a rollout gives none), mocap_pos 3 nmocap (m), mocap_quat 4 nmocap (need not be unit). dtype as the
+ * batch. Bodies that others place (mocap) stand still within a step and jump between rollouts: where their
+ * shapes, or those that hang on them, may touch others, setting their pose is as setting a state: warm starts
+ * are cleared, shapes that touch are moved apart. */
 typedef struct abut_parameters {
-  const abut_tensor *gravity, *friction, *mass, *stiffness, *gain, *bias;
+  const abut_tensor *gravity, *friction, *mass, *stiffness, *gain, *bias, *held_ctrl, *mocap_pos, *mocap_quat;
 } abut_parameters;
 ABUT_API abut_status abut_batch_set_parameters(abut_batch *batch, const abut_parameters *parameters);
 
-/* mask: N bytes, non-zero selects; NULL selects all. Reset goes to key (-1: qpos0, zero velocity), clears
- * warm starts and status: a reset environment behaves as a fresh one. */
+/* mask: N bytes, non-zero selects; NULL selects all. Reset goes to key (-1: qpos0, zero velocity), holds the
+ * key's ctrl (-1: zero), puts mocap bodies where the key (the scene) has them, clears warm starts and status:
+ * a reset environment behaves as a fresh one. */
 ABUT_API abut_status abut_batch_reset(abut_batch *batch, const uint8_t *mask, int32_t key);
 /* qpos [N|1,nq], qvel [N|1,nv]; NULL leaves as is. Quaternions need not be unit, but must have a length. Warm
  * starts of the selected environments are cleared. */
@@ -584,7 +591,7 @@ typedef struct abut_rollout_args {
   /* inputs */
   const abut_tensor *qpos0; /* [N|1, nq]; NULL: the batch's state */
   const abut_tensor *qvel0; /* [N|1, nv] */
-  const abut_tensor *ctrl;  /* [N|1, T|1, nu]; NULL: zero */
+  const abut_tensor *ctrl;  /* [N|1, T|1, nu]; NULL: held_ctrl of abut_parameters */
   double kick; /* each step starts by adding uniform noise in [-kick, kick] to qvel (m/s, rad/s) */
   uint64_t kick_seed;
   /* outputs */

@@ -45,7 +45,7 @@ double moving_weight(const abut_model *model) {
     abut_body_def body;
     if (abut_model_body(model, i, &body) != ABUT_OK) continue;
     moves[i] |= moves[body.parent];
-    if (moves[i]) mass += body.mass;
+    if (moves[i]) mass += body.mass * (1 - body.gravcomp);
   }
   free(moves);
   abut_scene_options scene = abut_default_scene_options();

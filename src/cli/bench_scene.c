@@ -62,7 +62,7 @@ static int settle(fixture *out, const abut_options *options) {
 static int make_ctrl(fixture *out, int64_t envs) {
   ctrl controls;
   const char *source = out->regime->random ? "random" : "zero";
-  int code = ctrl_open(&controls, out->job.model, source, out->job.options.dtype, 1, envs, BENCH_STEPS);
+  int code = ctrl_open(&controls, out->job.model, source, -1, out->job.options.dtype, 1, envs, BENCH_STEPS);
   if (code == CLI_OK && controls.nu)
     code = array_create(&out->ctrl, "controls", out->job.options.dtype, 3,
                         (int64_t[]){controls.envs, controls.steps, controls.nu});

@@ -32,9 +32,20 @@ static int load_file(ctrl *out, const char *path, int dtype, int64_t nenv, int64
   return CLI_OK;
 }
 
-int ctrl_open(ctrl *out, const abut_model *model, const char *source, int dtype, uint64_t seed, int64_t nenv,
-              int64_t nstep) {
+static int hold_key(ctrl *out, const abut_model *model, int32_t key) {
+  abut_key_def def;
+  if (key < 0) return CLI_OK;
+  if (abut_model_key(model, key, &def) != ABUT_OK) return cli_library_error();
+  out->file = malloc((size_t)(out->nu + 1) * sizeof *out->file);
+  if (!out->file) return cli_error("out of memory");
+  memcpy(out->file, def.ctrl, (size_t)out->nu * sizeof *out->file);
+  return CLI_OK;
+}
+
+int ctrl_open(ctrl *out, const abut_model *model, const char *source, int32_t key, int dtype, uint64_t seed,
+              int64_t nenv, int64_t nstep) {
   *out = (ctrl){.envs = 1, .steps = 1, .nu = abut_model_get_sizes(model).nu, .seed = seed};
+  if (!source) return hold_key(out, model, key);
   if (!strcmp(source, "zero")) return CLI_OK;
   if (strcmp(source, "random")) return load_file(out, source, dtype, nenv, nstep);
   out->random = 1;

@@ -1,4 +1,4 @@
-/* ctrl.h: the controls of a rollout: zero, random, or from a file. */
+/* ctrl.h: the controls of a rollout: zero, random, of a key, or from a file. */
 #ifndef ABUT_CLI_CTRL_H
 #define ABUT_CLI_CTRL_H
 #include "array.h"
@@ -14,9 +14,9 @@ typedef struct ctrl {
 } ctrl;
 
 /* source: "zero", "random" or a .npy file whose shape must fit [nenv or 1, nstep or 1, nu], and its numbers
- * dtype. */
-int ctrl_open(ctrl *out, const abut_model *model, const char *source, int dtype, uint64_t seed, int64_t nenv,
-              int64_t nstep);
+ * dtype; NULL: those of a key, which are held, zero for key -1. */
+int ctrl_open(ctrl *out, const abut_model *model, const char *source, int32_t key, int dtype, uint64_t seed,
+              int64_t nenv, int64_t nstep);
 void ctrl_close(ctrl *out);
 /* Actuator k of an environment at a step; random: uniform in ctrlrange, a function of (seed, env, step, k).
  */

@@ -269,9 +269,7 @@ static int check(gradient_run *in, const cli_options *options, progress *bar) {
 static int open_run(gradient_run *out, const cli_options *options) {
   if (options->check && options->batch.dtype != ABUT_F64) return cli_error("--dtype f32: --check needs f64");
   int code = job_load(&out->job, options->arguments[0], options);
-  if (code == CLI_OK)
-    code = ctrl_open(&out->controls, out->job.model, options->ctrl, options->batch.dtype, options->seed,
-                     out->envs, out->steps);
+  if (code == CLI_OK) code = job_ctrl(&out->job, options, out->envs, out->steps, &out->controls);
   if (code != CLI_OK) return code;
   abut_options asked = job_options(options);
   if (options->check) asked.tolerance *= CHECK_TOLERANCE;

@@ -74,20 +74,29 @@ int job_create(job *out, const abut_options *options, int64_t nstep, double extr
   return CLI_OK;
 }
 
-static int find_key(const job *in, const char *name) {
-  for (int32_t i = 0; i < in->sizes.nkey; i++)
-    if (!strcmp(abut_model_name(in->model, 'k', i), name)) return i;
-  return -1;
+int job_key(const job *in, const cli_options *options, int32_t *key) {
+  *key = -1;
+  if (!options->key) return CLI_OK;
+  for (int32_t i = 0; i < in->sizes.nkey && *key < 0; i++)
+    if (!strcmp(abut_model_name(in->model, 'k', i), options->key)) *key = i;
+  if (*key >= 0) return CLI_OK;
+  return cli_error("--key %s: the scene has %d keyframe%s, none of this name", options->key, in->sizes.nkey,
+                   PLURAL(in->sizes.nkey));
+}
+
+int job_ctrl(const job *in, const cli_options *options, int64_t envs, int64_t steps, ctrl *out) {
+  int32_t key = -1;
+  const int code = job_key(in, options, &key);
+  if (code != CLI_OK) return code;
+  return ctrl_open(out, in->model, cli_given(options, "ctrl") ? options->ctrl : NULL, key,
+                   options->batch.dtype, options->seed, envs, steps);
 }
 
 int job_start(job *out, const cli_options *options) {
-  if (options->key) {
-    int key = find_key(out, options->key);
-    if (key < 0)
-      return cli_error("--key %s: the scene has %d keyframe%s, none of this name", options->key,
-                       out->sizes.nkey, PLURAL(out->sizes.nkey));
-    if (abut_batch_reset(out->batch, NULL, key) != ABUT_OK) return cli_library_error();
-  }
+  int32_t key = -1;
+  const int code = job_key(out, options, &key);
+  if (code != CLI_OK) return code;
+  if (key >= 0 && abut_batch_reset(out->batch, NULL, key) != ABUT_OK) return cli_library_error();
   double sigma = options->perturb;
   if (sigma > 0 && abut_batch_perturb(out->batch, NULL, options->seed, 0, sigma, sigma) != ABUT_OK)
     return cli_library_error();

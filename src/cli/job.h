@@ -3,6 +3,7 @@
 #define ABUT_CLI_JOB_H
 #include "abut/abut.h"
 #include "cli.h"
+#include "ctrl.h"
 
 typedef struct job {
   abut_model *model;
@@ -22,6 +23,10 @@ int job_check(const cli_options *given, const abut_options *asked);
 /* Creates the batch, after checking that it and `extra` bytes of arrays fit: room for a record of nstep
  * steps. */
 int job_create(job *out, const abut_options *options, int64_t nstep, double extra);
+/* The keyframe that --key names, -1 without it. */
+int job_key(const job *in, const cli_options *options, int32_t *key);
+/* The controls that --ctrl names, else those of the key. */
+int job_ctrl(const job *in, const cli_options *options, int64_t envs, int64_t steps, ctrl *out);
 /* Applies --key and --perturb. */
 int job_start(job *out, const cli_options *options);
 void job_close(job *out);

@@ -52,7 +52,7 @@ static const option_spec table[] = {
      "Newton iterations a step may take"},
     {"solver", WORD, STEP_COMMANDS, IMPLICIT(solver), 0, 0, NULL, NULL, NULL,
      "planes as unknowns of the step, or solved to the end inside it (reference)"},
-    {"ctrl", TEXT, RUN_COMMANDS, AT(ctrl), 0, 0, "zero|random|FILE.npy", "zero", NULL,
+    {"ctrl", TEXT, RUN_COMMANDS, AT(ctrl), 0, 0, "zero|random|FILE.npy", NULL, "the key's, else zero",
      "controls: a file holds [N or 1, T or 1, nu]; random is uniform in ctrlrange"},
     {"key", TEXT, RUN_COMMANDS, AT(key), 0, 0, "NAME", NULL, "the reference pose at rest",
      "keyframe to start from"},

@@ -200,9 +200,7 @@ int cli_rollout(const cli_options *options) {
   recorder recorded = {.env = options->env, .smallest_gap = INFINITY};
   int code = check_options(options);
   if (code == CLI_OK) code = job_load(&work, options->arguments[0], options);
-  if (code == CLI_OK)
-    code = ctrl_open(&controls, work.model, options->ctrl, options->batch.dtype, options->seed, options->envs,
-                     options->steps);
+  if (code == CLI_OK) code = job_ctrl(&work, options, options->envs, options->steps, &controls);
   trajectory plan = {.job = &work,
                      .steps = options->steps,
                      .fill_ctrl = fill_ctrl,

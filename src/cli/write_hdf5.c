@@ -109,7 +109,9 @@ static int write_attributes(const hdf5_file *out, const trajectory *plan, const 
     const char *name, *text;
   } texts[] = {{"scene", options->arguments[0]},
                {"version", abut_version()},
-               {"ctrl", options->ctrl},
+               {"ctrl", options->ctrl  ? options->ctrl
+                        : options->key ? "the key's"
+                                       : "zero"},
                {"method", cli_choice("method", used->method)},
                {"contact", cli_choice("contact", used->implicit.contact)},
                {"form", cli_choice("form", used->implicit.form)},

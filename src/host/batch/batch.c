@@ -314,6 +314,7 @@ abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
   if (key < -1 || key >= m->nkey)
     return fail_with(ABUT_ERROR_ARGUMENT, "key %d does not exist, the scene has %d", key, m->nkey);
   ATTEMPT(b->backend->fetch(b));
+  ATTEMPT(parameters_reset(b, mask, key));
   const double *qpos = b->starts + (size_t)(key + 1) * (size_t)m->nq;
   for (int64_t env = 0; env < b->options.nenv; env++) {
     if (mask && !mask[env]) continue;

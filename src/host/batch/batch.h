@@ -79,6 +79,9 @@ abut_status batch_copy_tensor(const abut_batch *b, const char *name, const abut_
 /* batch_parameters.c: how many numbers each parameter has, and their values where nobody set them. */
 void parameters_count(abut_batch *b);
 abut_status parameters_default(abut_batch *b);
+/* Parameters of the environments that mask selects (NULL: all) that a key has, as the key has them; -1: as
+ * the scene does. */
+abut_status parameters_reset(abut_batch *b, const uint8_t *mask, int32_t key);
 
 /* Goes on with another instance of the same real type, for tests that compare instances. */
 abut_status batch_use_kernels(abut_batch *b, const method_kernels *kernels);

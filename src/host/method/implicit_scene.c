@@ -22,11 +22,7 @@ static abut_status check_actuators(const abut_model *m) {
   return ABUT_OK;
 }
 
-static abut_status check_bodies(const abut_model *m) {
-  for (int32_t b = 1; b < m->nbody; b++) {
-    if (m->body_gravcomp[b] != 0) return cannot(m, 'b', b, "compensation of gravity");
-    if (m->body_mocapid[b] >= 0) return cannot(m, 'b', b, "body that others place (mocap)");
-  }
+static abut_status check_joints(const abut_model *m) {
   for (int32_t j = 0; j < m->njnt; j++)
     if (m->jnt_actfrclimited[j]) return cannot(m, 'j', j, "limit of the sum of actuators' forces");
   return ABUT_OK;
@@ -47,13 +43,17 @@ abut_status implicit_check_scene(const abut_model *m) {
   for (int32_t i = 0; i < m->npair; i++)
     for (int j = 0; j < 2; j++) {
       const int32_t geom = j ? m->pair_geom2[i] : m->pair_geom1[i];
+      int32_t body = m->geom_body[geom];
+      while (m->body_parent[body] > 0) body = m->body_parent[body];
       if (m->geom_type[geom] == ABUT_GEOM_HFIELD) return cannot(m, 'g', geom, "contact with height fields");
+      if (m->geom_type[geom] == ABUT_GEOM_PLANE && m->body_mocapid[body] >= 0)
+        return cannot(m, 'g', geom, "contact with planes that others place (mocap)");
     }
   if (m->option.density != 0 || m->option.viscosity != 0)
     return fail_with(ABUT_ERROR_UNSUPPORTED,
                      "the scene's fluid (density %g, viscosity %g): the implicit step has none",
                      m->option.density, m->option.viscosity);
-  ATTEMPT(check_bodies(m));
+  ATTEMPT(check_joints(m));
   ATTEMPT(check_actuators(m));
   return check_tendons(m);
 }

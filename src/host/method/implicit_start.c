@@ -32,7 +32,10 @@ static int floats(const abut_model *m, int32_t body) {
   return tree > 0 && m->body_jntnum[tree] > 0 && m->jnt_type[m->body_jntadr[tree]] == ABUT_JOINT_FREE;
 }
 
-static int is_fixed(const abut_model *m, int32_t body) { return m->body_weldid[body] == 0; }
+/* What others place (mocap) may go anywhere. */
+static int is_fixed(const abut_model *m, int32_t body) {
+  return m->body_weldid[body] == 0 && m->body_mocapid[tree_of(m, body)] < 0;
+}
 
 /* Of one tree, or of a tree that is fixed to the world and what is fixed there. */
 static int related(const abut_model *m, int32_t a, int32_t b) {

@@ -197,3 +197,9 @@ abut_status abut_model_pair(const abut_model *model, int32_t pair, int32_t geoms
   geoms[1] = model->pair_geom2[pair];
   return ABUT_OK;
 }
+
+int32_t model_mocap(const abut_model *m, int64_t i) {
+  int32_t b = 0;
+  while (b + 1 < m->nbody && m->body_mocapid[b] != i) b++;
+  return b;
+}

@@ -33,6 +33,9 @@ abut_status model_count_surfaces(abut_model *model, int32_t ngeom, const abut_su
 void model_fill_surfaces(abut_model *model, const abut_surface *const *surfaces);
 abut_status model_check_surfaces(const abut_model *model);
 
+/* The body that mocap pose i places. */
+int32_t model_mocap(const abut_model *model, int64_t i);
+
 enum { LABEL_SIZE = 160 };
 /* "geom 'pad'", or "geom 3" where it has no name, for messages; kinds as abut_model_name. Returns label. */
 const char *model_label(const abut_model *model, char kind, int32_t id, char label[LABEL_SIZE]);

@@ -225,6 +225,21 @@ abut_status abut_model_scene(const abut_model *model, abut_scene_options *option
   return ABUT_OK;
 }
 
+abut_status abut_model_key(const abut_model *model, int32_t key, abut_key_def *def) {
+  REQUIRE_POINTER(model, "model");
+  REQUIRE_POINTER(def, "def");
+  ATTEMPT(check("key", key, model->nkey));
+  const size_t k = (size_t)key;
+  def->name = abut_model_name(model, 'k', key);
+  def->qpos = model->key_qpos + k * (size_t)model->nq;
+  def->qvel = model->key_qvel + k * (size_t)model->nv;
+  def->act = model->key_act + k * (size_t)model->na;
+  def->ctrl = model->key_ctrl + k * (size_t)model->nu;
+  def->mpos = model->key_mpos + k * 3 * (size_t)model->nmocap;
+  def->mquat = model->key_mquat + k * 4 * (size_t)model->nmocap;
+  return ABUT_OK;
+}
+
 double abut_model_timestep(const abut_model *model) { return model ? model->option.timestep : 0; }
 
 abut_status abut_model_hull(const abut_model *model, int32_t geom, abut_hull *hull) {

@@ -142,8 +142,8 @@ FN void fetch_lane(const step_params *k, lane_group *g, program_io *io, int lane
             io->qpos0.data ? input_row(&io->qpos0, env, 0, m->nq) : (const elem *)s->qpos + env * m->nq);
   lane_load(W(qvel), lane, m->nv,
             io->qvel0.data ? input_row(&io->qvel0, env, 0, m->nv) : (const elem *)s->qvel + env * m->nv);
-  lane_zero(W(ctrl), lane, m->nu);
   lane_parameters(k, w, io, lane, env);
+  for (int32_t i = 0; i < m->nu; i++) LANE(W(ctrl), i, lane) = LANE(W(held_ctrl), i, lane);
   uint32_t status = io->qpos0.data || io->qvel0.data ? 0 : s->status[env];
   if (!state_is_finite(k, w, lane)) status |= ABUT_ENV_NONFINITE;
   g->status[lane] = status;
@@ -178,7 +178,7 @@ KERNEL void stage_open(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS
   const abut_model *m = k->model;
   if (!LEADER) return;
-  kinematics(k, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
+  kinematics(k, w, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
   LANE_LOOP(lane, g->live) {
     int64_t env = g->env[lane];
     if (io->out.moved) ((elem *)io->out.moved)[env] = (elem)g->moved[lane];

@@ -13,13 +13,13 @@ KERNEL void stage_begin(const step_params *k, lane_group *g, program_io *io) {
   integrate(k, W(qpos_t), W(qvel), zero(), 1, W(qpos_try)); /* normalises */
   copy_sel(W(qpos_t), W(qpos_try), m->nq, live);
   copy_sel(W(qpos), W(qpos_try), m->nq, live);
-  kinematics(k, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
+  kinematics(k, w, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
   copy_sel(W(xpos_t), W(xpos_try), 3 * nb, live);
   copy_sel(W(xmat_t), W(xmat_try), 9 * nb, live);
   copy_sel(W(xpos), W(xpos_try), 3 * nb, live);
   copy_sel(W(xmat), W(xmat_try), 9 * nb, live);
   integrate(k, W(qpos_t), W(qvel), splat(K(-k->options.timestep)), 1, W(qpos_try));
-  kinematics(k, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
+  kinematics(k, w, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
   for (int i = 0; i < 3 * nb; i++)
     AT(W(xpos_hat), i) =
         sel(live, AT(W(xpos_t), i) + (AT(W(xpos_t), i) - AT(W(xpos_try), i)), AT(W(xpos_hat), i));
@@ -225,7 +225,7 @@ KERNEL void stage_evaluate_open(const step_params *k, lane_group *g, program_io 
   STAGE_LOCALS
   const abut_model *m = k->model;
   (void)io;
-  if (LEADER) kinematics(k, W(qpos), W(xpos), W(xmat), W(xquat), W(twist));
+  if (LEADER) kinematics(k, w, W(qpos), W(xpos), W(xmat), W(xquat), W(twist));
   TEAM_SYNC();
   TEAM_FOR(b, m->nbody) {
     fill(&AT(W(body_force), 3 * b), 3, zero());
@@ -371,7 +371,7 @@ KERNEL void stage_try_open(const step_params *k, lane_group *g, program_io *io) 
   const abut_model *m = k->model;
   real t = AT(W(step), 0);
   integrate(k, W(qpos), W(rhs), t, 0, W(qpos_try));
-  kinematics(k, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
+  kinematics(k, w, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
   mask inside = live;
   for (int i = 0; i < m->ngeom; i++) {
     int b = m->geom_body[i];
@@ -431,14 +431,14 @@ KERNEL void stage_finish(const step_params *k, lane_group *g, program_io *io) {
   if (!LEADER) return;
   difference(k, W(qpos_t), W(qpos), W(grad));
   copy_sel(W(qvel), W(grad), k->model->nv, live);
-  kinematics(k, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
+  kinematics(k, w, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
 }
 
 /* Start of a rollout: poses, twists and the gap of every pair in the list, at qpos_t. */
 #define GAPS(x, term) TERM_SLOTS(term, s, on) term##_gap(k, g, s, mask_from_bits(on));
 KERNEL void stage_gaps(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
-  if (LEADER) kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
+  if (LEADER) kinematics(k, w, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
   TEAM_SYNC();
   TERMS(GAPS, )
 }
@@ -457,7 +457,6 @@ KERNEL void stage_energies(const step_params *k, lane_group *g, program_io *io) 
   if (!LEADER) return;
   const abut_model *m = k->model;
   real out[4] = {zero(), zero(), zero(), zero()};
-  vec3 gravity = get_vec(W(gravity));
   for (int b = 1; b < m->nbody; b++) {
     if (m->body_weldid[b] == 0) continue;
     body_mass q = mass_of(k, w, b);
@@ -467,7 +466,7 @@ KERNEL void stage_energies(const step_params *k, lane_group *g, program_io *io) 
     real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) +
                 K(2) * dot(dx, mat_vec(dr, q.mc)) + q.m * dot(dx, dx);
     out[0] = out[0] + K(0.5 / (k->options.timestep * k->options.timestep)) * quad;
-    out[1] = out[1] - dot(gravity, axpy(q.m, x, mat_vec(r, q.mc)));
+    out[1] = out[1] - dot(gravity_of(k, w, b), axpy(q.m, x, mat_vec(r, q.mc)));
   }
   for (int i = 0; i < g->nslot; i++) {
     int s = g->order[i];

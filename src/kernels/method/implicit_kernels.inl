@@ -18,6 +18,7 @@ FN implicit_group *own(const lane_group *g) { return (implicit_group *)g->own; }
 #include "kernels/tree/inertia.inl"
 #include "kernels/tree/curve.inl"
 #include "kernels/tree/constraint.inl"
+#include "kernels/tree/actuator.inl"
 #include "kernels/tree/actuation.inl"
 #include "kernels/tree/link.inl"
 #include "kernels/tree/equality.inl"

@@ -127,11 +127,11 @@ FN void inertia_vjp(const step_params *k, real *w, int b) {
   put_vec(&AT(W(body_force), 3 * b), scale(splat(-1), gx));
   put_mat(&AT(W(body_phi), 9 * b), mat_scale(splat(-1), mat_matt(gr, r_minus)));
   vec3 moved = axpy(q.m, l.v, mat_vec(turn, q.mc)); /* m times the velocity of the centre of mass */
-  add_vec(W(bar_gravity), moved);
+  add_vec(W(bar_gravity), scale(splat(K(1 - k->model->body_gravcomp[b])), moved));
   mat3 dr = mat_sub(r, hat_r);
   vec3 dx = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos_hat), 3 * b)));
   real psi = dot(gx, dx) + dot(gr.r0, dr.r0) + dot(gr.r1, dr.r1) + dot(gr.r2, dr.r2) -
-             dot(get_vec(W(gravity)), moved);
+             dot(gravity_of(k, w, b), moved);
   real mass = AT(W(mass), b);
   mask heavy = gt(mass, zero());
   AT(W(bar_mass), b) = AT(W(bar_mass), b) - sel(heavy, psi / sel(heavy, mass, splat(1)), zero());
@@ -206,17 +206,7 @@ FN void joints_vjp(const step_params *k, real *w) {
     for (int i = 0; i < axes; i++) axis_vjp(k, w, j, qa + i, da + i);
     if (joint_turns(type)) turn_vjp(k, w, j, qa + axes, da + axes);
   }
-  for (int a = 0; a < m->nu; a++) {
-    int j = m->actuator_trnid[2 * a], qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
-    elem gear = K(m->actuator_gear[6 * a]);
-    actuator_line line = actuator_at(k, w, a, AT(W(qpos), qa), AT(W(qpos_t), qa));
-    real l = AT(W(rhs), da), pass = splat(1);
-    if (m->actuator_forcelimited[a])
-      pass = saturate(line.f, K(m->actuator_forcerange[2 * a]), K(m->actuator_forcerange[2 * a + 1])).h;
-    real b2 = AT(W(bias), 3 * a + 2);
-    AT(W(bar_qpos), da) = AT(W(bar_qpos), da) - l * pass * b2 * (gear * gear * K(1 / k->options.timestep));
-    AT(W(bar_ctrl), a) = gear * l * pass * line.u_in * AT(W(gain), a);
-  }
+  actuators_vjp(k, w);
 }
 
 /* ---------------------------------------------------------------- the stage */
@@ -245,7 +235,7 @@ FN void velocity_vjp(const step_params *k, real *w, const real *bar_minus) {
 /* Pose cotangents (body_force, body_phi) at configuration q, as a dof cotangent in grad. Uses xpos, xmat,
  * twist. */
 FN void poses_vjp(const step_params *k, real *w, const real *q) {
-  kinematics(k, q, W(xpos), W(xmat), W(xquat), W(twist));
+  kinematics(k, w, q, W(xpos), W(xmat), W(xquat), W(twist));
   composite(k, w);
   fill(W(grad), k->model->nv, zero());
   for (int d = 0; d < k->model->nv; d++) project_dof(k, w, d, 0);
@@ -306,7 +296,7 @@ KERNEL void stage_reverse_start(const step_params *k, lane_group *g, program_io 
   STAGE_LOCALS(void) io;
   if (!LEADER) return;
   const abut_model *m = k->model;
-  kinematics(k, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
+  kinematics(k, w, W(qpos_t), W(xpos), W(xmat), W(xquat), W(twist));
   copy_sel(W(rhs), W(bar_qpos), m->nv, mask_from_bits(ALL_LANES));
   reverse_poses(k, w, W(qpos_t));
   copy_sel(W(bar_qpos), W(rhs), m->nv, mask_not(live)); /* others are in the middle of their steps */

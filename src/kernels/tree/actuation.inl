@@ -1,6 +1,5 @@
-/* actuation.inl: energies of single joints: armature, damping, springs, limits, friction loss, actuators
- * (docs/step.md section 3). Each is a function of one joint coordinate, or of a ball's angle from a
- * reference. */
+/* actuation.inl: energies of single joints: armature, damping, springs, limits, friction loss (docs/step.md
+ * section 3). Each is a function of one joint coordinate, or of a ball's angle from a reference. */
 
 /* All passive terms of a slide, a hinge or one axis of a free joint's translation, at coordinate q. */
 FN curve joint_passive(const step_params *k, int j, real q, real q_t, real q_hat, elem spring) {
@@ -47,60 +46,6 @@ FN real joint_limit_vjp(const step_params *k, int j, real q, real q_t) {
                                 K(k->options.timestep));
   }
   return sum;
-}
-
-/* Force of an actuator before saturation at joint coordinate q: f = gain u + b0 + b1 L + b2 (L - L_t)/dt. */
-typedef struct actuator_line {
-  real f, slope, u_in;
-} actuator_line; /* f at q; df/dq; 1 where ctrl is in range */
-FN actuator_line actuator_at(const step_params *k, const real *w, int a, real q, real q_t) {
-  const abut_model *m = k->model;
-  elem gear = K(m->actuator_gear[6 * a]), idt = K(1 / k->options.timestep);
-  real u = AT(W(ctrl), a), in = splat(1), b1 = AT(W(bias), 3 * a + 1), b2 = AT(W(bias), 3 * a + 2);
-  if (m->actuator_ctrllimited[a]) {
-    real lo = splat(K(m->actuator_ctrlrange[2 * a])), hi = splat(K(m->actuator_ctrlrange[2 * a + 1]));
-    in = sel(mask_or(lt(u, lo), gt(u, hi)), zero(), splat(1));
-    u = rmin(rmax(u, lo), hi);
-  }
-  actuator_line r;
-  r.f = AT(W(gain), a) * u + AT(W(bias), 3 * a) + b1 * gear * q + b2 * gear * (q - q_t) * idt;
-  r.slope = gear * (b1 + b2 * idt);
-  r.u_in = in;
-  return r;
-}
-
-/* Smooth saturation of x to [lo, hi], exact but for a hundredth of the range around each corner:
- * value g, slope h and primitive e. */
-FN curve saturate(real x, elem lo, elem hi) {
-  real width = splat(K(0.01) * (hi - lo)), one = splat(1);
-  real half = K(0.5) * width;
-  real in = rmin(rmax(x, lo - half), hi + half); /* beyond, e is a line: squares there would cancel */
-  curve up = curve_ramp(one, in - lo + half, width), down = curve_ramp(one, in - hi + half, width);
-  curve c = {up.e - down.e + (in - lo) * lo, up.g - down.g + lo, up.h - down.h};
-  c.e = c.e + c.g * (x - in);
-  return c;
-}
-
-/* Energy whose negative slope is the actuator's joint force. With a position- or velocity-dependent force it
- * is -gear/slope times the primitive of the saturation. */
-FN curve actuator_curve(const step_params *k, const real *w, int a, real q, real q_t) {
-  const abut_model *m = k->model;
-  elem gear = K(m->actuator_gear[6 * a]);
-  actuator_line l = actuator_at(k, w, a, q, q_t);
-  curve c;
-  if (!m->actuator_forcelimited[a]) {
-    c.e = -gear * (q - q_t) * (l.f - K(0.5) * l.slope * (q - q_t));
-    c.g = -gear * l.f;
-    c.h = -gear * l.slope;
-    return c;
-  }
-  elem lo = K(m->actuator_forcerange[2 * a]), hi = K(m->actuator_forcerange[2 * a + 1]);
-  curve s = saturate(l.f, lo, hi), s0 = saturate(l.f - l.slope * (q - q_t), lo, hi);
-  mask flat = lt(rabs(l.slope), splat(ELEM_TINY));
-  c.e = -gear * sel(flat, s.g * (q - q_t), (s.e - s0.e) / sel(flat, splat(1), l.slope));
-  c.g = -gear * s.g;
-  c.h = -gear * s.h * l.slope;
-  return c;
 }
 
 /* Function h of a ball's angle from a reference orientation, as gradient and 3x3 Hessian in the joint's
@@ -204,13 +149,5 @@ KERNEL real joints_energy(const step_params *k, real *w, const real *qpos, real 
         *e = *e + h[i * (i + 1) / 2 + l];
       }
   }
-  for (int a = 0; a < m->nu; a++) {
-    int j = m->actuator_trnid[2 * a], qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
-    curve c = actuator_curve(k, w, a, AT(qpos, qa), AT(W(qpos_t), qa));
-    energy = energy + c.e;
-    if (!grad) continue;
-    AT(grad, da) = AT(grad, da) + c.g;
-    *hess_at(hess, da, da) = *hess_at(hess, da, da) + c.h;
-  }
-  return energy;
+  return actuators_energy(k, w, qpos, grad, hess, energy);
 }

@@ -19,13 +19,18 @@ FN body_mass mass_of(const step_params *k, const real *w, int b) {
   return r;
 }
 
+/* Gravity as body b feels it: what compensates it pulls the other way, in proportion to its mass. */
+FN vec3 gravity_of(const step_params *k, const real *w, int b) {
+  return scale(splat(K(1 - k->model->body_gravcomp[b])), get_vec(W(gravity)));
+}
+
 /* Inertia and gravity of one body at pose (r, x): tr[(T - That) M (T - That)^T] / (2 dt^2) - m g.(com -
  * com_t). Gravity counts from the start of the step so that energies stay small and their differences exact.
  */
 FN real inertia_value(const step_params *k, const real *w, int b, mat3 r, vec3 x) {
   body_mass q = mass_of(k, w, b);
   mat3 dr = mat_sub(r, get_mat(&AT(W(xmat_hat), 9 * b)));
-  vec3 dx = sub(x, get_vec(&AT(W(xpos_hat), 3 * b))), g = get_vec(W(gravity));
+  vec3 dx = sub(x, get_vec(&AT(W(xpos_hat), 3 * b))), g = gravity_of(k, w, b);
   mat3 ds = mat_mat(dr, q.s);
   real quad = dot(ds.r0, dr.r0) + dot(ds.r1, dr.r1) + dot(ds.r2, dr.r2) + K(2) * dot(dx, mat_vec(dr, q.mc)) +
               q.m * dot(dx, dx);
@@ -38,7 +43,7 @@ FN real inertia_value(const step_params *k, const real *w, int b, mat3 r, vec3 x
 FN void inertia_accumulate(const step_params *k, real *w, int b) {
   body_mass q = mass_of(k, w, b);
   mat3 r = get_mat(&AT(W(xmat), 9 * b)), dr = mat_sub(r, get_mat(&AT(W(xmat_hat), 9 * b)));
-  vec3 dx = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos_hat), 3 * b))), g = get_vec(W(gravity));
+  vec3 dx = sub(get_vec(&AT(W(xpos), 3 * b)), get_vec(&AT(W(xpos_hat), 3 * b))), g = gravity_of(k, w, b);
   vec3 c = mat_vec(r, q.mc); /* m (com - origin), world */
   real i2 = splat(K(1 / (k->options.timestep * k->options.timestep)));
   vec3 f = sub(scale(i2, axpy(q.m, dx, mat_vec(dr, q.mc))), scale(q.m, g));

@@ -76,9 +76,10 @@ FN void twist_close(const abut_model *m, int b, vec3 x, real *twist) {
   }
 }
 
-/* World poses of every body at qpos, and the twists of every dof if twist is not null. */
-KERNEL void kinematics(const step_params *k, const real *qpos, real *xpos, real *xmat, real *xquat,
-                       real *twist) {
+/* World poses of every body at qpos, and the twists of every dof if twist is not null. Bodies that others
+ * place (mocap) are where the environment's parameters say. */
+KERNEL void kinematics(const step_params *k, const real *w, const real *qpos, real *xpos, real *xmat,
+                       real *xquat, real *twist) {
   const abut_model *m = k->model;
   for (int b = 0; b < m->nbody; b++) {
     int parent = m->body_parent[b], first = m->body_jntadr[b];
@@ -87,6 +88,11 @@ KERNEL void kinematics(const step_params *k, const real *qpos, real *xpos, real 
       quat q = get_quat(&AT(xquat, 4 * parent));
       p.x = add(get_vec(&AT(xpos, 3 * parent)), quat_rotate(q, vec_splat(m->body_pos + 3 * b)));
       p.q = quat_mul(q, quat_splat(m->body_quat + 4 * b));
+    }
+    int mocap = m->body_mocapid[b];
+    if (mocap >= 0) {
+      p.x = get_vec(&AT(W(mocap_pos), 3 * mocap));
+      p.q = quat_normalize(get_quat(&AT(W(mocap_quat), 4 * mocap)));
     }
     for (int j = first; j < first + m->body_jntnum[b]; j++) p = joint_apply(m, j, qpos, p, twist);
     put_quat(&AT(xquat, 4 * b), p.q);
