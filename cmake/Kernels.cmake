@@ -107,6 +107,9 @@ set(ABUT_METHODS implicit)
 
 set(kernel_objects "")
 compile_instances(kernel_objects abut_items ${PROJECT_SOURCE_DIR}/src/kernels/items/items_cpu.c)
+add_library(abut_overlap OBJECT ${PROJECT_SOURCE_DIR}/src/kernels/shape/overlap.c) # a kernel for one pair
+target_link_libraries(abut_overlap PRIVATE abut_kernel_flags)
+list(APPEND kernel_objects $<TARGET_OBJECTS:abut_overlap>)
 foreach(method IN LISTS ABUT_METHODS)
   method_definitions(definitions ${method} kernels/method/${method})
   compile_instances(kernel_objects abut_${method} ${PROJECT_SOURCE_DIR}/src/kernels/cpu.c ${definitions})

@@ -14,6 +14,14 @@ works() { # arguments
   fi
 }
 
+# A rollout in which nothing moves: exit code 1, and the sentence
+freezes() { # arguments
+  code=0
+  "$abut" "$@" >"$folder/stdout" 2>"$folder/stderr" || code=$?
+  [ $code = 1 ] && grep -q "every environment froze where it started: shapes overlap" "$folder/stderr" && pass ||
+    fail "abut $*: exit code $code: $(cat "$folder/stderr")"
+}
+
 # Bad input: exit code 2, nothing on standard output, one sentence on standard error that holds every text, and
 # nothing written into $folder/out.
 refuses() { # text arguments
@@ -186,15 +194,16 @@ holds "value['failed_envs'] == 0"
 # failures by name: one by too few iterations, one by shapes that overlap at the start
 works rollout $stack --envs 3 --steps 5 --max-iterations 1 --json
 holds "value['failures'] == {'unconverged': {'envs': 3, 'first_env': 0}} and value['newton_iterations_max'] == 1"
-works rollout $stack --envs 3 --steps 5 --max-separation 1e-4 --json
+freezes rollout $stack --envs 3 --steps 5 --overlap separate --max-separation 1e-4 --json
+holds "'env_steps_per_second' not in value"
 holds "value['failed_envs'] == 3 and value['failures']['overlap']['envs'] == 3"
 holds "len(set(value['failures']['overlap']['geom_names']) & {'box1', 'box2', 'box3', 'box4', 'box5'}) >= 1"
-works rollout $stack --envs 3 --steps 5 --max-separation 1e-4
+freezes rollout $stack --envs 3 --steps 5 --overlap separate --max-separation 1e-4
 grep -qE "overlap +3, the first is environment 0: geom .* of body 'box[1-5]' and geom" "$folder/stdout" && pass ||
   fail "rollout names the overlapping shapes"
-works gradient $stack --envs 3 --steps 5 --max-separation 1e-4 --json
+works gradient $stack --envs 3 --steps 5 --overlap separate --max-separation 1e-4 --json
 holds "value['failed_envs'] == 3 and value['failures']['overlap']['body_names'][0].startswith('box')"
-works rollout $stack --contact longrange --perturb 0.2 --envs 3 --steps 1 --json
+freezes rollout $stack --contact longrange --perturb 0.2 --envs 3 --steps 1 --json
 holds "len(value['failures']['overlap']['geom_names']) == 2"
 # starts with gaps so small that friction weighs 1e6 N s: Newton ends where rounding hides what is left
 for dtype in f64 f32; do

@@ -549,9 +549,9 @@ typedef struct abut_parameters {
 } abut_parameters;
 ABUT_API abut_status abut_batch_set_parameters(abut_batch *batch, const abut_parameters *parameters);
 
-/* mask: N bytes, non-zero selects; NULL selects all. Reset goes to key (-1: qpos0, zero velocity), holds the
- * key's ctrl (-1: zero), puts mocap bodies where the key (the scene) has them, clears warm starts and status:
- * a reset environment behaves as a fresh one. */
+/* mask: N bytes, non-zero selects; NULL selects all. Reset goes to key (-1: qpos0, zero velocity and
+ * activations), holds the key's ctrl (-1: zero), puts mocap bodies where the key (the scene) has them, clears
+ * warm starts and status: a reset environment behaves as a fresh one. */
 ABUT_API abut_status abut_batch_reset(abut_batch *batch, const uint8_t *mask, int32_t key);
 /* qpos [N|1,nq], qvel [N|1,nv]; NULL leaves as is. Quaternions need not be unit, but must have a length. Warm
  * starts of the selected environments are cleared. */
@@ -559,6 +559,10 @@ ABUT_API abut_status abut_batch_set_state(abut_batch *batch, const uint8_t *mask
                                           const abut_tensor *qvel);
 ABUT_API abut_status abut_batch_get_state(const abut_batch *batch, const uint8_t *mask, abut_tensor *qpos,
                                           abut_tensor *qvel);
+/* act [N|1, na]: activations of the actuators that have dynamics, in their order. Shapes stay where they are,
+ * and so do warm starts. */
+ABUT_API abut_status abut_batch_set_act(abut_batch *batch, const uint8_t *mask, const abut_tensor *act);
+ABUT_API abut_status abut_batch_get_act(const abut_batch *batch, const uint8_t *mask, abut_tensor *act);
 /* Adds noise to the selected environments' qvel and, in tangent space, to qpos: normal with deviation sigma,
  * a function of (seed, environment, step, entry) only. Clears their warm starts. */
 ABUT_API abut_status abut_batch_perturb(abut_batch *batch, const uint8_t *mask, uint64_t seed, uint64_t step,
@@ -591,12 +595,14 @@ typedef struct abut_rollout_args {
   /* inputs */
   const abut_tensor *qpos0; /* [N|1, nq]; NULL: the batch's state */
   const abut_tensor *qvel0; /* [N|1, nv] */
+  const abut_tensor *act0;  /* [N|1, na] */
   const abut_tensor *ctrl;  /* [N|1, T|1, nu]; NULL: held_ctrl of abut_parameters */
   double kick; /* each step starts by adding uniform noise in [-kick, kick] to qvel (m/s, rad/s) */
   uint64_t kick_seed;
   /* outputs */
   abut_tensor *qpos;          /* [N, T+1, nq] */
   abut_tensor *qvel;          /* [N, T+1, nv] */
+  abut_tensor *act;           /* [N, T+1, na] */
   abut_tensor *xpos;          /* [N, T+1, nbody, 3] body frame origins (m, world) */
   abut_tensor *xquat;         /* [N, T+1, nbody, 4] */
   abut_tensor *contact_force; /* [N, T, npair, 3] force on the body of the pair's first geom (N, world) */
@@ -633,9 +639,10 @@ ABUT_API abut_status abut_rollout(abut_batch *batch, const abut_rollout_args *ar
  * (NULL: not wanted) have the full shapes [N, ...] below and are assigned. Quaternion cotangents are the
  * components tangent to the unit sphere. */
 typedef struct abut_vjp_args {
-  const abut_tensor *qpos, *qvel, *xpos, *xquat, *contact_force;
+  const abut_tensor *qpos, *qvel, *act, *xpos, *xquat, *contact_force;
   abut_tensor *qpos0;     /* [N, nq] */
   abut_tensor *qvel0;     /* [N, nv] */
+  abut_tensor *act0;      /* [N, na] */
   abut_tensor *ctrl;      /* [N, T, nu] */
   abut_tensor *gravity;   /* [N, 3] */
   abut_tensor *friction;  /* [N, ngeom] */

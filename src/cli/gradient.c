@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const gradient_input_names[INPUT_COUNT] = {"qpos",     "qvel", "ctrl",     "gravity",
-                                                       "friction", "mass", "stiffness"};
+const char *const gradient_input_names[INPUT_COUNT] = {"qpos",    "qvel",     "act",  "ctrl",
+                                                       "gravity", "friction", "mass", "stiffness"};
 static const double CHECK_TOLERANCE = 1e-6; /* of the steps of a checked run, times --tol */
 static const double CHECK_LIMIT = 1e-5;     /* relative error above which a check fails */
 
 /* Entries of a row of each gradient as the library returns it. */
 static int64_t row_size(const gradient_run *in, int input) {
   const abut_model_sizes *sizes = &in->job.sizes;
-  const int64_t rows[INPUT_COUNT] = {sizes->nq,    sizes->nv, in->steps * sizes->nu, 3, sizes->ngeom,
-                                     sizes->nbody, 1};
+  const int64_t rows[INPUT_COUNT] = {sizes->nq, sizes->nv,    sizes->na,    in->steps * sizes->nu,
+                                     3,         sizes->ngeom, sizes->nbody, 1};
   return rows[input];
 }
 
@@ -34,6 +34,7 @@ static int allocate(gradient_run *out, int check) {
   int dtype = out->job.options.dtype;
   int code = array_create(&out->qpos, "qpos", dtype, 2, (int64_t[]){n, sizes->nq});
   if (code == CLI_OK) code = array_create(&out->qvel, "qvel", dtype, 2, (int64_t[]){n, sizes->nv});
+  if (code == CLI_OK) code = array_create(&out->act, "act", dtype, 2, (int64_t[]){n, sizes->na});
   if (code == CLI_OK)
     code = array_create(&out->cot_qpos, "cotangents", dtype, 3, (int64_t[]){n, steps + 1, sizes->nq});
   if (code == CLI_OK)
@@ -53,8 +54,8 @@ static int allocate(gradient_run *out, int check) {
 }
 
 static void release(gradient_run *out) {
-  array *all[] = {&out->qpos,          &out->qvel,      &out->cot_qpos, &out->cot_qvel,
-                  &out->contact_force, &out->min_pivot, &out->status,   &out->overlap_pair};
+  array *all[] = {&out->qpos,          &out->qvel,      &out->act,    &out->cot_qpos,    &out->cot_qvel,
+                  &out->contact_force, &out->min_pivot, &out->status, &out->overlap_pair};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) array_destroy(all[i]);
   for (int i = 0; i < INPUT_COUNT; i++) array_destroy(&out->grad[i]);
   ctrl_close(&out->controls);
@@ -81,15 +82,17 @@ static void fill_cotangents(gradient_run *out) {
  * Environments that cannot start stay as they failed. */
 static int find_start(gradient_run *out) {
   const abut_model_sizes *sizes = &out->job.sizes;
-  array qpos = {0}, qvel = {0};
+  array qpos = {0}, qvel = {0}, act = {0};
   uint8_t *starts = malloc((size_t)out->envs);
   int dtype = out->job.options.dtype, code = starts ? CLI_OK : cli_error("out of memory");
   if (code == CLI_OK) code = array_create(&qpos, "qpos", dtype, 3, (int64_t[]){out->envs, 2, sizes->nq});
   if (code == CLI_OK) code = array_create(&qvel, "qvel", dtype, 3, (int64_t[]){out->envs, 2, sizes->nv});
+  if (code == CLI_OK) code = array_create(&act, "act", dtype, 3, (int64_t[]){out->envs, 2, sizes->na});
   abut_rollout_args args = abut_default_rollout_args();
   args.nstep = 1;
   args.qpos = array_tensor(&qpos);
   args.qvel = array_tensor(&qvel);
+  args.act = array_tensor(&act);
   args.status = &out->status.tensor;
   args.overlap_pair = &out->overlap_pair.tensor;
   if (code == CLI_OK && abut_rollout(out->job.batch, &args, NULL, NULL, NULL) != ABUT_OK)
@@ -100,11 +103,16 @@ static int find_start(gradient_run *out) {
       array_set(&out->qpos, env * sizes->nq + k, array_get(&qpos, 2 * env * sizes->nq + k));
     for (int64_t k = 0; k < sizes->nv; k++)
       array_set(&out->qvel, env * sizes->nv + k, array_get(&qvel, 2 * env * sizes->nv + k));
+    for (int64_t k = 0; k < sizes->na; k++)
+      array_set(&out->act, env * sizes->na + k, array_get(&act, 2 * env * sizes->na + k));
   }
   array_destroy(&qpos);
   array_destroy(&qvel);
+  array_destroy(&act);
   if (code == CLI_OK &&
       abut_batch_set_state(out->job.batch, starts, &out->qpos.tensor, &out->qvel.tensor) != ABUT_OK)
+    code = cli_library_error();
+  if (code == CLI_OK && abut_batch_set_act(out->job.batch, starts, &out->act.tensor) != ABUT_OK)
     code = cli_library_error();
   free(starts);
   return code;
@@ -133,6 +141,7 @@ static int run_reverse(gradient_run *out, progress *bar) {
   args.qvel = &out->cot_qvel.tensor;
   args.qpos0 = &out->grad[BY_QPOS].tensor;
   args.qvel0 = &out->grad[BY_QVEL].tensor;
+  args.act0 = out->job.sizes.na ? &out->grad[BY_ACT].tensor : NULL;
   args.ctrl = out->job.sizes.nu ? &out->grad[BY_CTRL].tensor : NULL;
   args.gravity = &out->grad[BY_GRAVITY].tensor;
   args.friction = out->job.sizes.ngeom ? &out->grad[BY_FRICTION].tensor : NULL;
@@ -201,13 +210,18 @@ static void print_norms(const gradient_run *in) {
     printf("    %-20s  %.9g\n", gradient_input_names[i], norm(&in->grad[i]));
 }
 
-enum { GROUP_COUNT = 4 };
-static const char *const group_names[GROUP_COUNT] = {"qpos", "qvel", "ctrl", "parameters"};
+enum { GROUP_COUNT = 5 };
+static const char *const group_names[GROUP_COUNT] = {"qpos", "qvel", "act", "ctrl", "parameters"};
+
+/* Scenes without activations have no group of them. */
+static int has_group(const gradient_check *in, int group) {
+  return group != BY_ACT || in->entries[group] > 0;
+}
 
 /* Largest error of a group relative to its largest entry; absolute where the loss does not depend on it.
  */
 static double group_error(const gradient_check *in, int group) {
-  int first = group < 3 ? group : BY_GRAVITY, last = group < 3 ? group : BY_STIFFNESS;
+  int first = group <= BY_CTRL ? group : BY_GRAVITY, last = group <= BY_CTRL ? group : BY_STIFFNESS;
   double largest = 0, error = 0;
   for (int i = first; i <= last; i++) {
     largest = fmax(largest, in->largest[i]);
@@ -220,7 +234,8 @@ static void print_check_json(const gradient_run *run, const gradient_check *in, 
   json_writer json = {.stream = stdout};
   emit_open(&json, NULL, '{');
   emit_open(&json, "max_relative_error", '{');
-  for (int i = 0; i < GROUP_COUNT; i++) emit_number(&json, group_names[i], group_error(in, i));
+  for (int i = 0; i < GROUP_COUNT; i++)
+    if (has_group(in, i)) emit_number(&json, group_names[i], group_error(in, i));
   emit_number(&json, "overall", overall);
   emit_close(&json, '}');
   emit_integer(&json, "pairs_active", in->pairs_active);
@@ -238,7 +253,8 @@ static void print_check(const gradient_check *in, double overall) {
     printf("    %-10s%10lld  %13.6g  %16.3g  %16.3g\n", gradient_input_names[i], (long long)in->entries[i],
            in->largest[i], in->error[i], in->doubt[i]);
   printf("  error relative to the group's largest entry\n");
-  for (int i = 0; i < GROUP_COUNT; i++) printf("    %-20s  %.3g\n", group_names[i], group_error(in, i));
+  for (int i = 0; i < GROUP_COUNT; i++)
+    if (has_group(in, i)) printf("    %-20s  %.3g\n", group_names[i], group_error(in, i));
   printf("    %-20s  %.3g\n", "overall", overall);
 }
 

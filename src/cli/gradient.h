@@ -8,7 +8,7 @@
 #include "progress.h"
 
 /* What the loss is differentiated by; qpos in tangent space (nv entries). */
-enum { BY_QPOS, BY_QVEL, BY_CTRL, BY_GRAVITY, BY_FRICTION, BY_MASS, BY_STIFFNESS, INPUT_COUNT };
+enum { BY_QPOS, BY_QVEL, BY_ACT, BY_CTRL, BY_GRAVITY, BY_FRICTION, BY_MASS, BY_STIFFNESS, INPUT_COUNT };
 extern const char *const gradient_input_names[INPUT_COUNT];
 
 /* Loss: sum over steps and entries of a fixed pseudo-random cotangent times qpos and qvel. */
@@ -17,7 +17,7 @@ typedef struct gradient_run {
   ctrl controls;
   uint64_t seed;
   int64_t envs, steps;
-  array qpos, qvel;         /* the start, [N, nq], [N, nv] */
+  array qpos, qvel, act;    /* the start, [N, nq], [N, nv], [N, na] */
   array cot_qpos, cot_qvel; /* of the loss, [N, T+1, nq], [N, T+1, nv] */
   array contact_force;      /* [N, T, npair, 3], where it was asked for */
   array grad[INPUT_COUNT];  /* as abut_vjp_args: qpos has nq entries here */

@@ -15,8 +15,8 @@ enum { LEVELS = 8, SIDES = 2, LADDER = LEVELS * SIDES };
 enum { COORDINATES_MAX = 32, COORDINATES_CHOSEN = 16, RANDOM_DIRECTIONS = 8 };
 static const double LADDER_RATIO = 4.0;
 static const double ROUNDING = 8 * 0x1p-52; /* of a loss, relative */
-/* Longest step: L0 or rad, L0/s or rad/s, units of control, shares of a parameter. */
-static const double first_step[INPUT_COUNT] = {1e-4, 1e-3, 1e-2, 1e-3, 1e-3, 1e-3, 1e-3};
+/* Longest step: L0 or rad, L0/s or rad/s, units of activation and control, shares of a parameter. */
+static const double first_step[INPUT_COUNT] = {1e-4, 1e-3, 1e-2, 1e-2, 1e-3, 1e-3, 1e-3, 1e-3};
 /* Geom i's friction is raised by i times this share: more than the longest step, so that no pair's larger one
  * changes. */
 static const double FRICTION_SPACING = 4e-3;
@@ -183,8 +183,8 @@ static const double *doubles(const array *from) { return from->tensor.data; }
 static int load_tangents(comparison *out) {
   const gradient_run *run = out->run;
   abut_model_sizes sizes = run->job.sizes;
-  const int64_t entries[INPUT_COUNT] = {sizes.nv,    sizes.nv, run->steps * sizes.nu, 3, sizes.ngeom,
-                                        sizes.nbody, 1};
+  const int64_t entries[INPUT_COUNT] = {sizes.nv, sizes.nv,    sizes.na,    run->steps * sizes.nu,
+                                        3,        sizes.ngeom, sizes.nbody, 1};
   memcpy(out->entries, entries, sizeof entries);
   for (int input = 0; input < INPUT_COUNT; input++) {
     int64_t n = entries[input];
@@ -291,9 +291,10 @@ static void fill_ctrl(void *user, int64_t first, array *out) {
 
 static int set_start(const comparison *in, abut_batch *batch, int64_t copies) {
   abut_model_sizes sizes = in->run->job.sizes;
-  array qpos = {0}, qvel = {0}, step = {0};
+  array qpos = {0}, qvel = {0}, act = {0}, step = {0};
   int code = array_create(&qpos, "qpos", ABUT_F64, 2, (int64_t[]){copies, sizes.nq});
   if (code == CLI_OK) code = array_create(&qvel, "qvel", ABUT_F64, 2, (int64_t[]){copies, sizes.nv});
+  if (code == CLI_OK) code = array_create(&act, "act", ABUT_F64, 2, (int64_t[]){copies, sizes.na});
   if (code == CLI_OK) code = array_create(&step, "step", ABUT_F64, 1, (int64_t[]){sizes.nv});
   for (int64_t copy = 0; code == CLI_OK && copy < copies; copy++) {
     int64_t env = in->directions[copy / LADDER].env;
@@ -302,6 +303,9 @@ static int set_start(const comparison *in, abut_batch *batch, int64_t copies) {
       array_set(&qvel, copy * sizes.nv + k,
                 array_get(&in->run->qvel, env * sizes.nv + k) + offset(in, copy, BY_QVEL, k));
     }
+    for (int64_t k = 0; k < sizes.na; k++)
+      array_set(&act, copy * sizes.na + k,
+                array_get(&in->run->act, env * sizes.na + k) + offset(in, copy, BY_ACT, k));
     double *moved = (double *)qpos.tensor.data + copy * sizes.nq;
     memcpy(moved, doubles(&in->run->qpos) + env * sizes.nq, (size_t)sizes.nq * sizeof *moved);
     pose_walk walk = {doubles(&in->run->qpos) + env * sizes.nq, doubles(&step), moved};
@@ -309,8 +313,10 @@ static int set_start(const comparison *in, abut_batch *batch, int64_t copies) {
   }
   if (code == CLI_OK && abut_batch_set_state(batch, NULL, &qpos.tensor, &qvel.tensor) != ABUT_OK)
     code = cli_library_error();
+  if (code == CLI_OK && abut_batch_set_act(batch, NULL, &act.tensor) != ABUT_OK) code = cli_library_error();
   array_destroy(&qpos);
   array_destroy(&qvel);
+  array_destroy(&act);
   array_destroy(&step);
   return code;
 }

@@ -8,7 +8,7 @@
 static double width(const trajectory *in, int64_t nenv) {
   abut_model_sizes sizes = in->job->sizes;
   double numbers = 1;
-  if (in->wanted & WANT_STATE) numbers += sizes.nq + sizes.nv;
+  if (in->wanted & WANT_STATE) numbers += sizes.nq + sizes.nv + sizes.na;
   if (in->wanted & WANT_POSES) numbers += 7.0 * sizes.nbody;
   if (in->wanted & WANT_FORCE) numbers += 3.0 * sizes.npair;
   if (in->ctrl_steps > 1) numbers += (double)sizes.nu * (double)in->ctrl_envs / (double)nenv;
@@ -35,6 +35,7 @@ static int allocate(trajectory *out) {
   if (code == CLI_OK && out->wanted & WANT_STATE) {
     code = array_create(&out->qpos, "qpos", dtype, 3, (int64_t[]){n, rows, sizes.nq});
     if (code == CLI_OK) code = array_create(&out->qvel, "qvel", dtype, 3, (int64_t[]){n, rows, sizes.nv});
+    if (code == CLI_OK) code = array_create(&out->act, "act", dtype, 3, (int64_t[]){n, rows, sizes.na});
   }
   if (code == CLI_OK && out->wanted & WANT_POSES) {
     code = array_create(&out->xpos, "xpos", dtype, 4, (int64_t[]){n, rows, sizes.nbody, 3});
@@ -54,8 +55,8 @@ static void set_length(trajectory *out, int64_t n) {
   if (out->ctrl_steps > 1) array_set_rows(&out->ctrl, n);
   if (out->wanted & WANT_FORCE) array_set_rows(&out->contact_force, n);
   if (out->wanted & WANT_GAP) array_set_rows(&out->min_gap, n);
-  array *longer[] = {&out->qpos, &out->qvel, &out->xpos, &out->xquat};
-  for (int i = 0; i < 4; i++)
+  array *longer[] = {&out->qpos, &out->qvel, &out->act, &out->xpos, &out->xquat};
+  for (int i = 0; i < 5; i++)
     if (longer[i]->tensor.data) array_set_rows(longer[i], n + 1);
 }
 
@@ -84,6 +85,7 @@ static int run_segment(trajectory *out, int64_t first, int64_t n, progress *bar)
   args.ctrl = out->job->sizes.nu ? &out->ctrl.tensor : NULL;
   args.qpos = array_tensor(&out->qpos);
   args.qvel = array_tensor(&out->qvel);
+  args.act = array_tensor(&out->act);
   args.xpos = array_tensor(&out->xpos);
   args.xquat = array_tensor(&out->xquat);
   args.contact_force = array_tensor(&out->contact_force);
@@ -112,8 +114,9 @@ int trajectory_run(trajectory *out, progress *bar) {
 }
 
 void trajectory_free(trajectory *out) {
-  array *all[] = {&out->ctrl,          &out->qpos,    &out->qvel,   &out->xpos,  &out->xquat,
-                  &out->contact_force, &out->min_gap, &out->status, &out->moved, &out->overlap_pair};
+  array *all[] = {&out->ctrl,   &out->qpos,  &out->qvel,          &out->act,
+                  &out->xpos,   &out->xquat, &out->contact_force, &out->min_gap,
+                  &out->status, &out->moved, &out->overlap_pair};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) array_destroy(all[i]);
   free(out->env_status);
   out->env_status = NULL;

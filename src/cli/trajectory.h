@@ -22,7 +22,7 @@ struct trajectory {
   void *sink_user;
   /* the running segment's arrays; those not wanted have no data. overlap_pair is the first segment's: where
    * an environment starts */
-  array ctrl, qpos, qvel, xpos, xquat, contact_force, min_gap, status, moved, overlap_pair;
+  array ctrl, qpos, qvel, act, xpos, xquat, contact_force, min_gap, status, moved, overlap_pair;
   uint32_t *env_status;       /* bits of all segments so far */
   double done, share;         /* of the progress bar: where the trajectory starts, what it fills */
   double moved_max;           /* m, separation at the start */

@@ -31,9 +31,10 @@ int hdf5_close(hdf5_file *out, int complete) {
 #include <stdlib.h>
 #include <string.h>
 
-enum { QPOS, QVEL, CTRL, XPOS, XQUAT, CONTACT_FORCE, MIN_GAP, STATUS, STEPS_WRITTEN, DATASET_COUNT };
-static const char *const names[DATASET_COUNT] = {
-    "/qpos", "/qvel", "/ctrl", "/xpos", "/xquat", "/contact_force", "/min_gap", "/status", "/steps_written"};
+enum { QPOS, QVEL, ACT, CTRL, XPOS, XQUAT, CONTACT_FORCE, MIN_GAP, STATUS, STEPS_WRITTEN, DATASET_COUNT };
+static const char *const names[DATASET_COUNT] = {"/qpos",   "/qvel",         "/act",           "/ctrl",
+                                                 "/xpos",   "/xquat",        "/contact_force", "/min_gap",
+                                                 "/status", "/steps_written"};
 enum { CHUNK_BYTES = 1 << 20 };
 
 struct hdf5_file {
@@ -87,6 +88,7 @@ static int create_datasets(hdf5_file *out, const trajectory *plan) {
   } shapes[DATASET_COUNT] = {
       [QPOS] = {3, {n, steps + 1, (hsize_t)sizes.nq}},
       [QVEL] = {3, {n, steps + 1, (hsize_t)sizes.nv}},
+      [ACT] = {3, {n, steps + 1, (hsize_t)sizes.na}},
       [CTRL] = {3, {(hsize_t)plan->ctrl_envs, (hsize_t)plan->ctrl_steps, (hsize_t)sizes.nu}},
       [XPOS] = {4, {n, steps + 1, (hsize_t)sizes.nbody, 3}},
       [XQUAT] = {4, {n, steps + 1, (hsize_t)sizes.nbody, 4}},
@@ -194,6 +196,7 @@ int hdf5_write(hdf5_file *out, const trajectory *from, int64_t first, int64_t n)
   errno = 0;
   int code = write_rows(out, QPOS, &from->qpos, first);
   if (code == CLI_OK) code = write_rows(out, QVEL, &from->qvel, first);
+  if (code == CLI_OK) code = write_rows(out, ACT, &from->act, first);
   if (code == CLI_OK) code = write_rows(out, XPOS, &from->xpos, first);
   if (code == CLI_OK) code = write_rows(out, XQUAT, &from->xquat, first);
   if (code == CLI_OK) code = write_rows(out, CONTACT_FORCE, &from->contact_force, first);

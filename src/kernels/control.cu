@@ -21,9 +21,9 @@ GLOBAL(again)(const program_io *io, int which, cudaGraphConditionalHandle loop) 
   cudaGraphSetConditional(loop, program_again(io, which));
 }
 GLOBAL(begin)(program_io *io, program_io from) { program_begin(io, &from); }
-GLOBAL(commit)(program_io *io, int num, int qpos, int qvel, int contact) {
+GLOBAL(commit)(program_io *io, int num, int qpos, int qvel, int act, int contact) {
   int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i / 32 < num) program_commit(io, i / 32, (int)(i % 32), qpos, qvel, contact);
+  if (i / 32 < num) program_commit(io, i / 32, (int)(i % 32), qpos, qvel, act, contact);
 }
 GLOBAL(gate)(program_tally *tally, int64_t generation, cudaGraphConditionalHandle branch) {
   cudaGraphSetConditional(branch, program_open(tally, generation));

@@ -20,11 +20,11 @@ int64_t record_bytes(const abut_batch *b) {
   return 4 + (int64_t)b->capacity * (4 + b->method->kept * b->kernels->elem_size);
 }
 static int64_t state_bytes(const abut_batch *b) {
-  return b->kernels->elem_size * (int64_t)(b->model->nq + b->model->nv) + record_bytes(b) + 5;
+  return b->kernels->elem_size * (int64_t)(b->model->nq + b->model->nv + b->model->na) + record_bytes(b) + 5;
 }
 static int64_t step_bytes(const abut_batch *b) {
   const abut_model *m = b->model;
-  return b->kernels->elem_size * (int64_t)(m->nq + m->nv + m->nu) + record_bytes(b);
+  return b->kernels->elem_size * (int64_t)(m->nq + m->nv + m->na + m->nu) + record_bytes(b);
 }
 /* What the record of a rollout keeps of its start. */
 static int64_t start_bytes(const abut_batch *b) {
@@ -98,9 +98,10 @@ static abut_status state_allocate(const abut_batch *b, batch_state *s) {
   size_t n = (size_t)b->options.nenv, e = elem_size(b);
   s->qpos = calloc(n * (size_t)b->model->nq + 1, e);
   s->qvel = calloc(n * (size_t)b->model->nv + 1, e);
+  s->act = calloc(n * (size_t)b->model->na + 1, e);
   s->status = calloc(n, sizeof *s->status);
   s->fresh = calloc(n, 1);
-  if (!s->qpos || !s->qvel || !s->status || !s->fresh)
+  if (!s->qpos || !s->qvel || !s->act || !s->status || !s->fresh)
     return fail_with(ABUT_ERROR_MEMORY, "%lld environment%s: out of memory", (long long)b->options.nenv,
                      PLURAL(b->options.nenv));
   return record_allocate(b, &backend_cpu, b->options.nenv, &s->warm);
@@ -108,6 +109,7 @@ static abut_status state_allocate(const abut_batch *b, batch_state *s) {
 static void state_free(const abut_batch *b, batch_state *s) {
   free(s->qpos);
   free(s->qvel);
+  free(s->act);
   free(s->status);
   free(s->fresh);
   record_free(b, &backend_cpu, &s->warm);
@@ -322,6 +324,9 @@ abut_status abut_batch_reset(abut_batch *b, const uint8_t *mask, int32_t key) {
     for (int32_t i = 0; i < m->nv; i++)
       elem_put(b, b->state.qvel, env * m->nv + i,
                key < 0 ? 0 : m->key_qvel[(size_t)key * (size_t)m->nv + (size_t)i]);
+    for (int32_t i = 0; i < m->na; i++)
+      elem_put(b, b->state.act, env * m->na + i,
+               key < 0 ? 0 : m->key_act[(size_t)key * (size_t)m->na + (size_t)i]);
     renew(b, env);
   }
   b->tape_valid = 0;
@@ -397,26 +402,55 @@ abut_status abut_batch_set_state(abut_batch *b, const uint8_t *mask, const abut_
   return status == ABUT_OK ? b->backend->push(b) : status;
 }
 
+/* The rows of selected environments into the caller's array. */
+static abut_status get_rows(const abut_batch *b, const uint8_t *mask, abut_tensor *t, const char *from,
+                            int32_t n) {
+  const size_t row = (size_t)n * elem_size(b);
+  for (int64_t env = 0, end; env < b->options.nenv; env = end + 1) {
+    for (end = env; end < b->options.nenv && (!mask || mask[end]); end++) {
+    } /* neighbours at once */
+    const size_t at = (size_t)env * row, bytes = (size_t)(end - env) * row;
+    if (bytes == 0) continue;
+    if (tensor_on_gpu(t))
+      ATTEMPT(b->backend->write(b, tensor_data(t) + at, from + at, bytes));
+    else
+      memcpy(tensor_data(t) + at, from + at, bytes);
+  }
+  return ABUT_OK;
+}
+
 abut_status abut_batch_get_state(const abut_batch *b, const uint8_t *mask, abut_tensor *qpos,
                                  abut_tensor *qvel) {
   REQUIRE_POINTER(b, "batch");
   ATTEMPT(check_state(b, qpos, qvel, 0));
   ATTEMPT(b->backend->fetch((abut_batch *)b));
-  const abut_tensor *t[2] = {qpos, qvel};
-  const char *from[2] = {b->state.qpos, b->state.qvel};
-  size_t n[2] = {(size_t)b->model->nq * elem_size(b), (size_t)b->model->nv * elem_size(b)};
-  for (int64_t env = 0, end; env < b->options.nenv; env = end) {
-    for (end = env; end < b->options.nenv && (!mask || mask[end]); end++) {
-    } /* neighbours at once */
-    for (int i = 0; i < 2; i++) {
-      size_t at = (size_t)env * n[i], bytes = (size_t)(end - env) * n[i];
-      if (!t[i] || bytes == 0) continue;
-      if (tensor_on_gpu(t[i]))
-        ATTEMPT(b->backend->write(b, tensor_data(t[i]) + at, from[i] + at, bytes));
-      else
-        memcpy(tensor_data(t[i]) + at, from[i] + at, bytes);
-    }
-    if (end == env) end++;
-  }
-  return ABUT_OK;
+  if (qpos) ATTEMPT(get_rows(b, mask, qpos, b->state.qpos, b->model->nq));
+  return qvel ? get_rows(b, mask, qvel, b->state.qvel, b->model->nv) : ABUT_OK;
+}
+
+abut_status abut_batch_set_act(abut_batch *b, const uint8_t *mask, const abut_tensor *act) {
+  REQUIRE_POINTER(b, "batch");
+  REQUIRE_POINTER(act, "act");
+  const int64_t shape[2] = {b->options.nenv, b->model->na}, broadcast[2] = {1, 0};
+  const size_t row = (size_t)b->model->na * elem_size(b);
+  char *data = NULL;
+  ATTEMPT(tensor_check("act", act, &b->options, 'r', 2, shape, broadcast));
+  ATTEMPT(b->backend->fetch(b));
+  abut_status status = batch_copy_tensor(b, "act", act, &data);
+  for (int64_t env = 0; env < b->options.nenv && status == ABUT_OK; env++)
+    if (!mask || mask[env])
+      memcpy(b->state.act + (size_t)env * row, data + (act->shape[0] == 1 ? 0 : (size_t)env) * row, row);
+  free(data);
+  ATTEMPT(status);
+  b->tape_valid = 0;
+  return b->backend->push(b);
+}
+
+abut_status abut_batch_get_act(const abut_batch *b, const uint8_t *mask, abut_tensor *act) {
+  REQUIRE_POINTER(b, "batch");
+  REQUIRE_POINTER(act, "act");
+  const int64_t shape[2] = {b->options.nenv, b->model->na}, broadcast[2] = {0, 0};
+  ATTEMPT(tensor_check("act", act, &b->options, 'r', 2, shape, broadcast));
+  ATTEMPT(b->backend->fetch((abut_batch *)b));
+  return get_rows(b, mask, act, b->state.act, b->model->na);
 }

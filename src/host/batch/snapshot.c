@@ -7,9 +7,9 @@
 struct abut_snapshot {
   const abut_model *model; /* to compare with, never followed: it may be gone */
   int64_t nenv;
-  int32_t nq, nv, npair, dtype, contact, capacity;
+  int32_t nq, nv, na, npair, dtype, contact, capacity;
   size_t elem;
-  char *qpos, *qvel, *data;
+  char *qpos, *qvel, *act, *data;
   int32_t *count, *pair;
   uint32_t *status;
   uint8_t *fresh;
@@ -20,13 +20,14 @@ typedef struct piece {
   const void *from;
   size_t bytes;
 } piece;
-enum { PIECES = 7 };
+enum { PIECES = 8 };
 
 static void pieces(const abut_batch *b, abut_snapshot *s, piece p[PIECES]) {
   size_t n = (size_t)s->nenv, c = n * (size_t)s->capacity;
   const batch_state *x = &b->state;
   piece list[PIECES] = {{(void **)&s->qpos, x->qpos, n * (size_t)s->nq * s->elem},
                         {(void **)&s->qvel, x->qvel, n * (size_t)s->nv * s->elem},
+                        {(void **)&s->act, x->act, n * (size_t)s->na * s->elem},
                         {(void **)&s->data, x->warm.data, c * (size_t)b->method->kept * s->elem},
                         {(void **)&s->count, x->warm.count, n * 4},
                         {(void **)&s->pair, x->warm.pair, c * 4},
@@ -46,6 +47,7 @@ abut_status abut_batch_snapshot(const abut_batch *b, abut_snapshot **snapshot) {
   s->nenv = b->options.nenv;
   s->nq = b->model->nq;
   s->nv = b->model->nv;
+  s->na = b->model->na;
   s->npair = b->model->npair;
   s->dtype = b->options.dtype;
   s->contact = b->options.implicit.contact;
@@ -72,7 +74,8 @@ static const char *contact_name(int32_t contact) { return abut_option_word("cont
 abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   REQUIRE_POINTER(b, "batch");
   REQUIRE_POINTER(s, "snapshot");
-  if (s->model != b->model || s->nq != b->model->nq || s->nv != b->model->nv || s->npair != b->model->npair)
+  if (s->model != b->model || s->nq != b->model->nq || s->nv != b->model->nv || s->na != b->model->na ||
+      s->npair != b->model->npair)
     return fail_with(ABUT_ERROR_ARGUMENT, "snapshot of %lld environment%s: it is of another model",
                      (long long)s->nenv, PLURAL(s->nenv));
   if (s->nenv != b->options.nenv || s->dtype != b->options.dtype || s->contact != b->options.implicit.contact)
@@ -85,6 +88,7 @@ abut_status abut_batch_restore(abut_batch *b, const abut_snapshot *s) {
   size_t n = (size_t)s->nenv, row = (size_t)b->method->kept * s->elem;
   memcpy(b->state.qpos, s->qpos, n * (size_t)s->nq * s->elem);
   memcpy(b->state.qvel, s->qvel, n * (size_t)s->nv * s->elem);
+  memcpy(b->state.act, s->act, n * (size_t)s->na * s->elem);
   memcpy(b->state.status, s->status, n * 4);
   memcpy(b->state.fresh, s->fresh, n);
   memcpy(b->state.warm.count, s->count, n * 4);
@@ -101,6 +105,7 @@ void abut_snapshot_destroy(abut_snapshot *s) {
   if (!s) return;
   free(s->qpos);
   free(s->qvel);
+  free(s->act);
   free(s->data);
   free(s->count);
   free(s->pair);

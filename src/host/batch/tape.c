@@ -6,8 +6,8 @@
 
 void tape_free(abut_batch *b) {
   rollout_tape *t = &b->tape;
-  void *arrays[] = {t->qpos_start, t->qvel, t->qpos, t->done, t->ctrl};
-  for (int i = 0; i < 5; i++) b->backend->release(b, arrays[i]);
+  void *arrays[] = {t->qpos_start, t->qvel, t->qpos, t->act, t->done, t->ctrl};
+  for (int i = 0; i < 6; i++) b->backend->release(b, arrays[i]);
   record_free(b, b->backend, &t->start);
   record_free(b, b->backend, &t->steps);
   memset(t, 0, sizeof *t);
@@ -36,6 +36,7 @@ static abut_status allocate(abut_batch *b, int64_t nstep) {
   ATTEMPT(b->backend->allocate(b, n * (size_t)b->model->nq * e, &t->qpos_start));
   ATTEMPT(b->backend->allocate(b, rows * (size_t)b->model->nv * e, &t->qvel));
   ATTEMPT(b->backend->allocate(b, rows * (size_t)b->model->nq * e, &t->qpos));
+  ATTEMPT(b->backend->allocate(b, rows * (size_t)b->model->na * e, &t->act));
   ATTEMPT(b->backend->allocate(b, rows * (size_t)b->model->nu * e, &t->ctrl));
   ATTEMPT(b->backend->allocate(b, n * sizeof *t->done, &done));
   t->done = (int64_t *)(void *)done;

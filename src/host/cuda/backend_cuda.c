@@ -102,8 +102,8 @@ abut_status cuda_begin(abut_batch *b, const program *p, const program_io *io, cu
 static abut_status launch_commit(abut_batch *b, cudaStream_t s) {
   cuda_device *c = b->cuda;
   int num = (int)b->options.nenv, e = b->kernels->elem_size;
-  int qpos = b->model->nq * e, qvel = b->model->nv * e, contact = b->method->kept * e;
-  void *args[] = {&c->at.io, &num, &qpos, &qvel, &contact};
+  int qpos = b->model->nq * e, qvel = b->model->nv * e, act = b->model->na * e, contact = b->method->kept * e;
+  void *args[] = {&c->at.io, &num, &qpos, &qvel, &act, &contact};
   dim3 grid = {(unsigned)(((int64_t)num * 32 + BLOCK - 1) / BLOCK), 1, 1}, block = {BLOCK, 1, 1};
   CK(cudaLaunchKernel(cuda_control(CONTROL_commit), grid, block, args, 0, s));
   return ABUT_OK;

@@ -12,6 +12,7 @@ static void place_state(placer *p, const abut_batch *b, batch_state *s) {
   int64_t n = b->options.nenv, c = n * b->capacity;
   s->qpos = place(p, n * b->model->nq, elem_size(b));
   s->qvel = place(p, n * b->model->nv, elem_size(b));
+  s->act = place(p, n * b->model->na, elem_size(b));
   s->warm.count = place(p, n, 4);
   s->warm.pair = place(p, c, 4);
   s->warm.data = place(p, c * b->method->kept, elem_size(b));
@@ -145,6 +146,7 @@ void cuda_state_copies(const abut_batch *b, const batch_state *d, state_copy cop
   size_t n = (size_t)b->options.nenv, c = n * (size_t)b->capacity, e = elem_size(b);
   const state_copy list[STATE_COPIES] = {{h->qpos, d->qpos, n * (size_t)b->model->nq * e},
                                          {h->qvel, d->qvel, n * (size_t)b->model->nv * e},
+                                         {h->act, d->act, n * (size_t)b->model->na * e},
                                          {h->warm.count, d->warm.count, n * 4},
                                          {h->warm.pair, d->warm.pair, c * 4},
                                          {h->warm.data, d->warm.data, c * (size_t)b->method->kept * e},

@@ -30,7 +30,7 @@ size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at);
 /* Copies model, parameters of stages and lane groups to where they lie. */
 abut_status cuda_fill(const abut_batch *b, int team, device_batch *at);
 
-enum { STATE_COPIES = 7 };
+enum { STATE_COPIES = 8 };
 
 /* The pieces of a state, in the host's mirror and on the device. */
 typedef struct state_copy {

@@ -16,7 +16,6 @@ static abut_status check_actuators(const abut_model *m) {
       return cannot(m, 'a', a, "actuator that pulls at a tendon or a site");
     if (m->jnt_type[joint] != ABUT_JOINT_SLIDE && m->jnt_type[joint] != ABUT_JOINT_HINGE)
       return cannot(m, 'a', a, "actuator on a ball or free joint");
-    if (m->actuator_dyntype[a] != ABUT_DYNAMICS_NONE) return cannot(m, 'a', a, "actuator with dynamics");
     if (gain[1] != 0 || gain[2] != 0) return cannot(m, 'a', a, "gain that depends on the state");
   }
   return ABUT_OK;

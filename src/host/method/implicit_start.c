@@ -5,7 +5,7 @@
 #include "host/base/status.h"
 #include "host/model/dynamics.h"
 #include "host/model/model.h"
-#include "host/shape/overlap.h"
+#include "kernels/shape/overlap.h"
 #include <stdlib.h>
 
 /* Parts of gap0 below which shapes count as touching, as separate.inl has it. */

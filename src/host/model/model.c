@@ -127,7 +127,17 @@ static void derive_inertias(abut_model *m) {
   }
 }
 
+static void derive_axes(abut_model *m) {
+  for (int32_t e = 0; e < m->neq; e++) {
+    double r[9];
+    quat_matrix(r, m->eq_relquat + 4 * (size_t)e);
+    for (int i = 0; i < 9; i++)
+      m->eq_axes[9 * (size_t)e + (size_t)(3 * (i % 3) + i / 3)] = r[i]; /* columns */
+  }
+}
+
 abut_status model_derive(abut_model *model) {
+  derive_axes(model);
   derive_welds(model);
   derive_dof_tree(model);
   derive_moments(model);

@@ -23,6 +23,7 @@ FN void load_moments(const step_params *k, real *w, const program_io *io, int64_
   if (a->qpos) load_sum(W(bar_out_qpos), lane, a->qpos, from, to, m->nq, 0);
   if (a->xpos) load_sum(W(bar_out_xpos), lane, a->xpos, from, to, 3 * m->nbody, 0);
   if (a->xquat) load_sum(W(bar_out_xquat), lane, a->xquat, from, to, 4 * m->nbody, 0);
+  if (a->act) load_sum(W(bar_act), lane, a->act, from, to, m->na, 1);
   if (a->qvel) load_sum(W(bar_qvel), lane, a->qvel, from, to, m->nv, 1);
 }
 
@@ -36,6 +37,7 @@ FN void back_fetch_lane(const step_params *k, lane_group *g, program_io *io, int
   lane_zero(W(bar_out_xquat), lane, 4 * m->nbody);
   lane_zero(W(bar_qpos), lane, m->nv);
   lane_zero(W(bar_qvel), lane, m->nv);
+  lane_zero(W(bar_act), lane, m->na);
 #define COTANGENT(name, count) lane_zero(W(bar_##name), lane, io->parameters[PARAM_##name].n);
 #include "kernels/clock/parameters.def"
   lane_zero(W(ctrl), lane, m->nu);
@@ -72,6 +74,7 @@ FN void load_start(const step_params *k, lane_group *g, program_io *io, int lane
                             : (const elem *)t->qpos + (row - io->nenv) * m->nq;
   lane_load(W(qpos_t), lane, m->nq, q);
   lane_load(W(qvel), lane, m->nv, (const elem *)t->qvel + row * m->nv);
+  lane_load(W(act), lane, m->na, (const elem *)t->act + row * m->na);
   lane_load(W(ctrl), lane, m->nu, (const elem *)t->ctrl + row * m->nu);
   record_load(k, g, io, lane, step == 0 ? &t->start : &t->steps, step == 0 ? env : row - io->nenv);
 }
@@ -161,8 +164,10 @@ KERNEL void stage_back_finished(const step_params *k, lane_group *g, program_io 
     for (int32_t i = 0; i < m->nq; i++) sane &= elem_finite(LANE(W(qpos_t), i, lane));
     if (!sane) lane_zero(W(bar_qpos0), lane, m->nq);
     if (!sane) lane_zero(W(bar_qvel), lane, m->nv);
+    if (!sane) lane_zero(W(bar_act), lane, m->na);
     bar_store(W(bar_qpos0), lane, m->nq, a->qpos0, g->env[lane]);
     bar_store(W(bar_qvel), lane, m->nv, a->qvel0, g->env[lane]);
+    bar_store(W(bar_act), lane, m->na, a->act0, g->env[lane]);
 #define COTANGENT(name, count)                                                                               \
   bar_store(W(bar_##name), lane, io->parameters[PARAM_##name].n, a->name, g->env[lane]);
 #include "kernels/clock/parameters.def"

@@ -35,8 +35,9 @@ FN void copy_part(char *to, const char *from, int64_t row, int32_t bytes, int ra
 
 /* A program's end for one environment and one of its 32 threads: what a complete rollout wrote to next
  * becomes the state, where it is, since graphs that hold its address may be replayed. Sizes are in bytes, of
- * qpos, qvel and of a contact. */
-FN void program_commit(program_io *io, int64_t env, int rank, int32_t qpos, int32_t qvel, int32_t contact) {
+ * qpos, qvel, act and of a contact. */
+FN void program_commit(program_io *io, int64_t env, int rank, int32_t qpos, int32_t qvel, int32_t act,
+                       int32_t contact) {
   const batch_state *s = &io->state, *n = &io->next;
   program_tally *t = io->tally;
   if (env == 0 && rank == 0 && io->record && program_complete(io)) t->record = io->token;
@@ -56,6 +57,7 @@ FN void program_commit(program_io *io, int64_t env, int rank, int32_t qpos, int3
   if (!program_complete(io) || !n->qpos) return; /* the reverse pass has no next */
   copy_part(s->qpos, n->qpos, env, qpos, rank);
   copy_part(s->qvel, n->qvel, env, qvel, rank);
+  copy_part(s->act, n->act, env, act, rank);
   int32_t count = n->warm.count[env];
   int64_t first = env * io->capacity;
   copy_part((char *)(s->warm.pair + first), (const char *)(n->warm.pair + first), 0, 4 * count, rank);

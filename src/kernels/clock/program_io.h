@@ -25,7 +25,7 @@ enum {
 
 /* State of every environment; a batch has two, so that a rollout commits at its end or not at all. */
 typedef struct batch_state {
-  char *qpos, *qvel;
+  char *qpos, *qvel, *act;
   contact_record warm;
   uint32_t *status;
   uint8_t *fresh; /* state was set from outside: shapes may touch, separate first */
@@ -37,12 +37,12 @@ typedef struct input_array {
   int64_t rows, steps;
 } input_array;
 
-/* Everything the reverse pass needs of a recorded rollout: per step the velocity it started with, the
- * configuration it ended with, and its contacts. */
+/* Everything the reverse pass needs of a recorded rollout: per step the velocity and the activations it
+ * started with, the configuration it ended with, and its contacts. */
 typedef struct rollout_tape {
   int64_t nstep, capacity_steps;
   char *qpos_start;            /* [N][nq] */
-  char *qvel, *qpos;           /* [T][N][nv], [T][N][nq] */
+  char *qvel, *qpos, *act;     /* [T][N][nv], [T][N][nq], [T][N][na] */
   contact_record start, steps; /* [N], [T][N] */
   int64_t *done;               /* [N] steps that were simulated before the environment froze */
   char *ctrl;                  /* [T][N][nu] */

@@ -12,6 +12,7 @@ FN int state_is_finite(const step_params *k, const real *w, int lane) {
   int sane = 1;
   for (int32_t i = 0; i < k->model->nq; i++) sane &= elem_finite(LANE(W(qpos_t), i, lane));
   for (int32_t i = 0; i < k->model->nv; i++) sane &= elem_finite(LANE(W(qvel), i, lane));
+  for (int32_t i = 0; i < k->model->na; i++) sane &= elem_finite(LANE(W(act), i, lane));
   for (int32_t i = 0; i < k->model->nu; i++) sane &= elem_finite(LANE(W(ctrl), i, lane));
   return sane;
 }
@@ -27,6 +28,7 @@ FN void write_moment(const step_params *k, real *w, const program_io *io, int64_
   int64_t row = env * (io->nstep + 1) + t;
   if (o->qpos) lane_store(qpos, lane, m->nq, (elem *)o->qpos + row * m->nq);
   if (o->qvel) lane_store(W(qvel), lane, m->nv, (elem *)o->qvel + row * m->nv);
+  if (o->act) lane_store(W(act), lane, m->na, (elem *)o->act + row * m->na);
   if (o->xpos) lane_store(W(xpos_try), lane, 3 * m->nbody, (elem *)o->xpos + row * 3 * m->nbody);
   if (o->xquat) lane_store(W(xquat), lane, 4 * m->nbody, (elem *)o->xquat + row * 4 * m->nbody);
 }
@@ -61,13 +63,14 @@ FN void write_step(const step_params *k, lane_group *g, const program_io *io, in
 
 /* ---------------------------------------------------------------- ends of an environment */
 
-/* Keeps the lane's state (qpos_t, qvel) and contacts for after the rollout, and gives the lane back. */
+/* Keeps the lane's state (qpos_t, qvel, act) and contacts for after the rollout, and gives the lane back. */
 FN void retire(const step_params *k, lane_group *g, program_io *io, int lane, uint32_t status) {
   STAGE_LOCALS
   const abut_model *m = k->model;
   int64_t env = g->env[lane];
   lane_store(W(qpos_t), lane, m->nq, (elem *)io->next.qpos + env * m->nq);
   lane_store(W(qvel), lane, m->nv, (elem *)io->next.qvel + env * m->nv);
+  lane_store(W(act), lane, m->na, (elem *)io->next.act + env * m->na);
   record_store(k, g, io, lane, &io->next.warm, env);
   io->next.status[env] = g->status[lane] | status;
   io->next.fresh[env] = 0;
@@ -80,17 +83,17 @@ FN void retire(const step_params *k, lane_group *g, program_io *io, int lane, ui
   counter_add(&io->finished, 1);
 }
 
-/* Stops an environment at its last good state (qpos_t, qvel): the rest of its outputs repeat it. */
+/* Stops an environment at its last good state (qpos_t, qvel, act): the rest of its outputs repeat it. */
 KERNEL void freeze(const step_params *k, lane_group *g, program_io *io, int lane, uint32_t status) {
   const abut_model *m = k->model;
   const rollout_outputs *o = &io->out;
   int64_t env = g->env[lane], first = g->step[lane];
-  char *const out[4] = {o->qpos, o->qvel, o->xpos, o->xquat};
-  const int64_t n[4] = {m->nq, m->nv, 3 * m->nbody, 4 * m->nbody};
+  char *const out[5] = {o->qpos, o->qvel, o->act, o->xpos, o->xquat};
+  const int64_t n[5] = {m->nq, m->nv, m->na, 3 * m->nbody, 4 * m->nbody};
   if (io->record) io->tape.done[env] = first;
   if (first < io->nstep) slots_release(k, g, 1u << lane);
   for (int64_t t = first; t < io->nstep; t++) {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 5; i++) {
       if (!out[i]) continue;
       elem *row = (elem *)out[i] + (env * (io->nstep + 1) + t + 1) * n[i];
       for (int64_t j = 0; j < n[i]; j++) row[j] = row[j - n[i]];
@@ -142,9 +145,11 @@ FN void fetch_lane(const step_params *k, lane_group *g, program_io *io, int lane
             io->qpos0.data ? input_row(&io->qpos0, env, 0, m->nq) : (const elem *)s->qpos + env * m->nq);
   lane_load(W(qvel), lane, m->nv,
             io->qvel0.data ? input_row(&io->qvel0, env, 0, m->nv) : (const elem *)s->qvel + env * m->nv);
+  lane_load(W(act), lane, m->na,
+            io->act0.data ? input_row(&io->act0, env, 0, m->na) : (const elem *)s->act + env * m->na);
   lane_parameters(k, w, io, lane, env);
   for (int32_t i = 0; i < m->nu; i++) LANE(W(ctrl), i, lane) = LANE(W(held_ctrl), i, lane);
-  uint32_t status = io->qpos0.data || io->qvel0.data ? 0 : s->status[env];
+  uint32_t status = io->qpos0.data || io->qvel0.data || io->act0.data ? 0 : s->status[env];
   if (!state_is_finite(k, w, lane)) status |= ABUT_ENV_NONFINITE;
   g->status[lane] = status;
   if (!io->qpos0.data) record_load(k, g, io, lane, &s->warm, env);
@@ -218,6 +223,7 @@ KERNEL void stage_load(const step_params *k, lane_group *g, program_io *io) {
     if (io->record) {
       int64_t row = step * io->nenv + env;
       lane_store(W(qvel), lane, m->nv, (elem *)io->tape.qvel + row * m->nv);
+      lane_store(W(act), lane, m->na, (elem *)io->tape.act + row * m->na);
       lane_store(W(ctrl), lane, m->nu, (elem *)io->tape.ctrl + row * m->nu);
     }
     g->iterations[lane] = 0;

@@ -424,13 +424,14 @@ KERNEL void stage_accept(const step_params *k, lane_group *g, program_io *io) {
   AT(W(convex), 0) = sel(mask_and(live, ge(AT(W(step), 0), splat(1))), zero(), AT(W(convex), 0));
 }
 
-/* The step's end: poses and velocity (into qvel). The gradient's place is free then, in every lane; that of
- * the right-hand side is not: lanes that still iterate need theirs. */
+/* The step's end: poses, velocity (into qvel), activations. The gradient's place is free then, in every lane;
+ * that of the right-hand side is not: lanes that still iterate need theirs. */
 KERNEL void stage_finish(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
   if (!LEADER) return;
   difference(k, W(qpos_t), W(qpos), W(grad));
   copy_sel(W(qvel), W(grad), k->model->nv, live);
+  actuators_advance(k, w, live);
   kinematics(k, w, W(qpos), W(xpos_try), W(xmat_try), W(xquat), 0);
 }
 

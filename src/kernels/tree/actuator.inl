@@ -2,23 +2,110 @@
  * q, be it a joint's or a tendon's length: who has the coordinate passes its value in and spreads the slope
  * and the second derivative over the dofs that move it. */
 
+/* What an actuator's gain multiplies, and its derivatives by its control and by its activation at the step's
+ * start. */
+typedef struct actuator_drive {
+  real u, by_ctrl, by_act;
+} actuator_drive;
+
+/* The control within its range; outside, it has no derivative. */
+FN actuator_drive actuator_control(const step_params *k, const real *w, int a) {
+  const abut_model *m = k->model;
+  actuator_drive d = {AT(W(ctrl), a), splat(1), zero()};
+  if (m->actuator_ctrllimited[a]) {
+    real lo = splat(K(m->actuator_ctrlrange[2 * a])), hi = splat(K(m->actuator_ctrlrange[2 * a + 1]));
+    d.by_ctrl = sel(mask_or(lt(d.u, lo), gt(d.u, hi)), zero(), splat(1));
+    d.u = rmin(rmax(d.u, lo), hi);
+  }
+  return d;
+}
+
+/* 1 - exp(-x) for x > 0, of plain numbers: a series near 0, then 1 - e^-2x = y (2 - y). */
+FN double decay(double x) {
+  int doublings = 0;
+  double y = 0, term = 1;
+  if (x > 64) return 1;
+  for (; x > 0.125; doublings++) x *= 0.5;
+  for (int i = 1; i < 14; i++) {
+    term *= -x / i;
+    y -= term;
+  }
+  for (; doublings > 0; doublings--) y *= 2 - y;
+  return y;
+}
+
+/* The activation at the step's end. */
+FN actuator_drive actuator_next(const step_params *k, const real *w, int a) {
+  const abut_model *m = k->model;
+  double dt = k->options.timestep;
+  actuator_drive d = actuator_control(k, w, a);
+  real act = AT(W(act), m->actuator_actadr[a]);
+  int type = m->actuator_dyntype[a];
+  if (type == ABUT_DYNAMICS_INTEGRATOR) {
+    d.u = act + K(dt) * d.u;
+    d.by_ctrl = K(dt) * d.by_ctrl;
+    d.by_act = splat(1);
+  } else {
+    double share = dt / m->actuator_dynprm[a];
+    if (type == ABUT_DYNAMICS_FILTEREXACT) share = decay(share);
+    d.u = act + K(share) * (d.u - act);
+    d.by_ctrl = K(share) * d.by_ctrl;
+    d.by_act = splat(K(1 - share));
+  }
+  if (m->actuator_actlimited[a]) {
+    real lo = splat(K(m->actuator_actrange[2 * a])), hi = splat(K(m->actuator_actrange[2 * a + 1]));
+    mask out = mask_or(lt(d.u, lo), gt(d.u, hi));
+    d.by_ctrl = sel(out, zero(), d.by_ctrl);
+    d.by_act = sel(out, zero(), d.by_act);
+    d.u = rmin(rmax(d.u, lo), hi);
+  }
+  return d;
+}
+
+FN actuator_drive actuator_driven(const step_params *k, const real *w, int a) {
+  const abut_model *m = k->model;
+  if (m->actuator_actadr[a] < 0) return actuator_control(k, w, a);
+  if (m->actuator_actearly[a]) return actuator_next(k, w, a);
+  actuator_drive d = {AT(W(act), m->actuator_actadr[a]), zero(), splat(1)};
+  return d;
+}
+
+/* Activations go on to the step's end. */
+FN void actuators_advance(const step_params *k, real *w, mask on) {
+  const abut_model *m = k->model;
+  for (int a = 0; m->na > 0 && a < m->nu; a++) {
+    if (m->actuator_actadr[a] < 0) continue;
+    real *act = &AT(W(act), m->actuator_actadr[a]);
+    *act = sel(on, actuator_next(k, w, a).u, *act);
+  }
+}
+/* The reverse: bar is the cotangent of what the gain multiplies. Sets that of ctrl. */
+FN void actuator_drive_vjp(const step_params *k, real *w, int a, real bar) {
+  const abut_model *m = k->model;
+  int at = m->actuator_actadr[a];
+  if (at < 0) {
+    AT(W(bar_ctrl), a) = bar * actuator_control(k, w, a).by_ctrl;
+    return;
+  }
+  actuator_drive next = actuator_next(k, w, a);
+  real end = AT(W(bar_act), at);
+  if (m->actuator_actearly[a]) end = end + bar;
+  AT(W(bar_ctrl), a) = end * next.by_ctrl;
+  AT(W(bar_act), at) = end * next.by_act;
+  if (!m->actuator_actearly[a]) AT(W(bar_act), at) = AT(W(bar_act), at) + bar;
+}
+
 /* Force of an actuator before saturation at coordinate q: f = gain u + b0 + b1 L + b2 (L - L_t)/dt. */
 typedef struct actuator_line {
-  real f, slope, u_in;
-} actuator_line; /* f at q; df/dq; 1 where ctrl is in range */
+  real f, slope;
+} actuator_line; /* f at q; df/dq */
 FN actuator_line actuator_at(const step_params *k, const real *w, int a, real q, real q_t) {
   const abut_model *m = k->model;
   elem gear = K(m->actuator_gear[6 * a]), idt = K(1 / k->options.timestep);
-  real u = AT(W(ctrl), a), in = splat(1), b1 = AT(W(bias), 3 * a + 1), b2 = AT(W(bias), 3 * a + 2);
-  if (m->actuator_ctrllimited[a]) {
-    real lo = splat(K(m->actuator_ctrlrange[2 * a])), hi = splat(K(m->actuator_ctrlrange[2 * a + 1]));
-    in = sel(mask_or(lt(u, lo), gt(u, hi)), zero(), splat(1));
-    u = rmin(rmax(u, lo), hi);
-  }
+  real u = actuator_driven(k, w, a).u, b1 = AT(W(bias), 3 * a + 1), b2 = AT(W(bias), 3 * a + 2);
   actuator_line r;
   r.f = AT(W(gain), a) * u + AT(W(bias), 3 * a) + b1 * gear * q + b2 * gear * (q - q_t) * idt;
   r.slope = gear * (b1 + b2 * idt);
-  r.u_in = in;
   return r;
 }
 
@@ -56,8 +143,8 @@ FN curve actuator_curve(const step_params *k, const real *w, int a, real q, real
   return c;
 }
 
-/* The reverse of actuator_curve: l is the slope of q along lambda. Sets the cotangent of ctrl, returns that
- * of q_t. */
+/* The reverse of actuator_curve: l is the slope of q along lambda. Sets the cotangent of ctrl, that of act
+ * becomes the start's; returns that of q_t. */
 FN real actuator_vjp(const step_params *k, real *w, int a, real q, real q_t, real l) {
   const abut_model *m = k->model;
   elem gear = K(m->actuator_gear[6 * a]);
@@ -65,7 +152,7 @@ FN real actuator_vjp(const step_params *k, real *w, int a, real q, real q_t, rea
   real pass = splat(1), b2 = AT(W(bias), 3 * a + 2);
   if (m->actuator_forcelimited[a])
     pass = saturate(line.f, K(m->actuator_forcerange[2 * a]), K(m->actuator_forcerange[2 * a + 1])).h;
-  AT(W(bar_ctrl), a) = gear * l * pass * line.u_in * AT(W(gain), a);
+  actuator_drive_vjp(k, w, a, gear * l * pass * AT(W(gain), a));
   return -(l * pass * b2 * (gear * gear * K(1 / k->options.timestep)));
 }
 

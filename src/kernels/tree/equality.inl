@@ -17,7 +17,7 @@ typedef struct link_rows {
 FN link_rows equality_rows(const step_params *k, const real *xmat, int e) {
   const abut_model *m = k->model;
   int b1 = m->eq_obj1[e], b2 = m->eq_obj2[e];
-  const double *q = m->eq_relquat + 4 * e, scale2 = m->eq_torquescale[e] * m->eq_torquescale[e];
+  const double scale2 = m->eq_torquescale[e] * m->eq_torquescale[e];
   link_rows rows;
   rows.count = m->eq_type[e] == ABUT_EQUALITY_WELD ? LINK_ROWS : 1;
   rows.a[0] = link_point(xmat, b1, 1, m->eq_anchor1 + 3 * e);
@@ -26,16 +26,9 @@ FN link_rows equality_rows(const step_params *k, const real *xmat, int e) {
   rows.invweight[0] = m->body_invweight0[2 * b1] + m->body_invweight0[2 * b2];
   if (rows.invweight[0] < LEAST_INVWEIGHT) rows.invweight[0] = LEAST_INVWEIGHT;
   for (int i = 1; i < rows.count; i++) {
-    /* axis i of the second body, and turned by relquat into the first's frame */
-    double axis[3] = {0, 0, 0}, u[3];
-    axis[i - 1] = 1;
-    const double t[3] = {2 * (q[2] * axis[2] - q[3] * axis[1]), 2 * (q[3] * axis[0] - q[1] * axis[2]),
-                         2 * (q[1] * axis[1] - q[2] * axis[0])};
-    u[0] = axis[0] + q[0] * t[0] + q[2] * t[2] - q[3] * t[1];
-    u[1] = axis[1] + q[0] * t[1] + q[3] * t[0] - q[1] * t[2];
-    u[2] = axis[2] + q[0] * t[2] + q[1] * t[1] - q[2] * t[0];
-    rows.a[i] = link_point(xmat, b1, 0, u);
-    rows.b[i] = link_point(xmat, b2, 0, axis);
+    static const double axes[3][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+    rows.a[i] = link_point(xmat, b1, 0, m->eq_axes + 9 * e + 3 * (i - 1));
+    rows.b[i] = link_point(xmat, b2, 0, axes[i - 1]);
     rows.weight[i] = K(scale2 / 8);
     rows.invweight[i] = m->body_invweight0[2 * b1 + 1] + m->body_invweight0[2 * b2 + 1];
   }

@@ -1,5 +1,5 @@
-/* overlap.c: the step's own search for closest points (kernels/shape/closest.inl), one pair at a time. */
-#include "host/shape/overlap.h"
+/* overlap.c: the step's own search for closest points (closest.inl), one pair at a time, for the host. */
+#include "kernels/shape/overlap.h"
 #define ABUT_REAL 64
 #define ABUT_LANES 1
 #include "kernels/lane/vector.h"
