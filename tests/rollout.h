@@ -61,6 +61,11 @@ static inline int scene_load(const char *path, scene *s) {
   s->n = abut_model_get_sizes(s->model);
   return 1;
 }
+static inline int scene_take(abut_model *model, scene *s) {
+  s->model = model;
+  if (model) s->n = abut_model_get_sizes(model);
+  return model != NULL;
+}
 static inline void scene_free(scene *s) { abut_model_destroy(s->model); }
 
 /* Options of a test batch: one thread, so that what a test says about threads it says itself. */

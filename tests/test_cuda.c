@@ -8,11 +8,12 @@
 #include "host/cuda/profile.h"
 #include "host/measure/measure_roof.h"
 #include "team_run.h"
+#include "tendons.h"
 #include <stdio.h>
 #include <string.h>
 
 typedef struct trial {
-  const char *path;
+  const char *path;                      /* NULL: the scene of tendons.h */
   int32_t dtype, contact, capacity, far; /* far: entries in long-range lists at first */
   int64_t nenv, nstep;
   int unroll, threads_each; /* threads_each: one thread for each environment */
@@ -58,7 +59,7 @@ static int on_gpu(const scene *s, const trial *t, outcome *o) {
 static void compare(trial t) {
   scene s;
   outcome cpu, gpu[4];
-  if (!scene_load(t.path, &s)) return;
+  if (!(t.path ? scene_load(t.path, &s) : scene_take(tendon_scene(), &s))) return;
   fake_use((fake_plan){0});
   team_use((team_plan){TEAM_FIBRES, 3, -1});
   CHECK(on_cpu(&s, &t, &cpu));
@@ -87,6 +88,7 @@ TEST(twins_equal_the_cpu_f32) {
   compare((trial){"scenes/stack5.abut", .dtype = ABUT_F32, .nenv = 2, .nstep = 2});
 }
 TEST(twins_equal_the_cpu_ant_box) { compare((trial){"scenes/ant_box.abut", .nenv = 2, .nstep = 3}); }
+TEST(twins_equal_the_cpu_tendons) { compare((trial){.nenv = 2, .nstep = 3}); }
 TEST(twins_equal_the_cpu_inverse) {
   compare((trial){"scenes/incline.abut", .contact = ABUT_CONTACT_INVERSE, .nenv = 33, .nstep = 1});
 }

@@ -163,3 +163,31 @@ TEST(keys_hold_their_control) {
   abut_batch_destroy(batch);
   abut_model_destroy(m);
 }
+
+/* Depths of shapes that touch or overlap a little are exact: boxes whose faces lie on each other, or 3 mm in,
+ * on a vertical slide, are moved apart and keep their contact, whatever the direction in which they are
+ * looked for. */
+TEST(boxes_that_touch_boxes_still_collide) {
+  static const double depths[3] = {0, 1e-12, 3e-3};
+  for (int i = 0; i < 3; i++) {
+    abut_builder *b = scene_begin(-9.81);
+    REQUIRE(b);
+    int32_t table = scene_body(b, 0, 0.013, -0.02, 0, 0, 0, 0, 0);
+    scene_geom(b, table, ABUT_GEOM_BOX, 0.3, 0.2, 0.05);
+    int32_t box = scene_body(b, 0, 0, 0, 0.15 - depths[i], 0, 0, 0, 0);
+    scene_joint(b, scene_joint_def(box, ABUT_JOINT_SLIDE, 0, 0, 1, 0));
+    scene_geom(b, box, ABUT_GEOM_BOX, 0.1, 0.1, 0.1);
+    abut_model *m = scene_finish(b);
+    REQUIRE(m);
+    abut_batch *batch = start(m, ABUT_OVERLAP_EXCLUDE, ABUT_OK);
+    REQUIRE(batch);
+    CHECK(!strcmp(abut_batch_warnings(batch), ""));
+    abut_batch_destroy(batch);
+    scene_run *r = scene_rollout(m, abut_default_options(), 100, NULL, NULL, NULL);
+    REQUIRE(r);
+    CHECK(scene_qpos(r, 0, 100)[0] > depths[i] && scene_qpos(r, 0, 100)[0] < depths[i] + 1e-3);
+    CHECK(scene_failed(r) == 0);
+    scene_run_free(r);
+    abut_model_destroy(m);
+  }
+}

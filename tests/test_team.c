@@ -5,6 +5,7 @@
 #include "blended.h"
 #include "rollout.h"
 #include "team_run.h"
+#include "tendons.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -55,10 +56,11 @@ static int same_outcome(const outcome *a, const outcome *b) {
   return same;
 }
 
+/* path NULL: the scene of tendons.h. */
 static void compare(const char *path, int32_t contact, int64_t nstep) {
   scene s;
   outcome one, team[2];
-  if (!scene_load(path, &s)) return;
+  if (!(path ? scene_load(path, &s) : scene_take(tendon_scene(), &s))) return;
   CHECK(
       simulate(&s, method_kernels_find(methods[0]->instances, ABUT_F64, "scalar"), 2, nstep, contact, &one));
   for (int i = 0; i < 2; i++) {
@@ -82,6 +84,7 @@ TEST(team_equals_one_thread_inverse) { compare("scenes/stack5.abut", ABUT_CONTAC
 TEST(team_equals_one_thread_longrange) { compare("scenes/stack5.abut", ABUT_CONTACT_LONGRANGE, 2); }
 TEST(team_equals_one_thread_ant_box) { compare("scenes/ant_box.abut", ABUT_CONTACT_LOCAL, 3); }
 TEST(team_equals_one_thread_chains4x8) { compare("scenes/chains4x8.abut", ABUT_CONTACT_LOCAL, 1); }
+TEST(team_equals_one_thread_tendons) { compare(NULL, ABUT_CONTACT_LOCAL, 3); }
 TEST(team_equals_one_thread_arm_mesh) { compare("scenes/arm_mesh.abut", ABUT_CONTACT_LOCAL, 2); }
 
 TEST(team_equals_one_thread_manifolds) {

@@ -608,7 +608,7 @@ typedef struct abut_rollout_args {
   abut_tensor *contact_force; /* [N, T, npair, 3] force on the body of the pair's first geom (N, world) */
   abut_tensor *min_gap;      /* [N, T] smallest distance between shapes that have a plane (m); +inf if none */
   abut_tensor *min_pair;     /* [N, T] int32, its pair, -1 if none */
-  abut_tensor *energy;       /* [N, T, 4] kinetic, gravity, contact, joint springs (J) at the step's end */
+  abut_tensor *energy;       /* [N, T, 4] kinetic, gravity, contact, springs (J) at the step's end */
   abut_tensor *status;       /* [N] uint32 */
   abut_tensor *iterations;   /* [N, T] int32 Newton iterations */
   abut_tensor *moved;        /* [N] largest distance a body was moved to separate shapes at the start (m) */

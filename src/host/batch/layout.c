@@ -2,6 +2,7 @@
  * the method the pairs of shapes and where each field lies; and where the arrays of lane groups lie. */
 #include "host/batch/layout.h"
 #include "host/base/status.h"
+#include "host/model/tendon.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,6 +50,13 @@ static void couple_dofs(int32_t d, int32_t e, int32_t *coupled) {
   if (coupled[high] > low) coupled[high] = low;
 }
 
+/* Every dof of a tendon with every dof of another, or of the same. */
+static void couple_tendons(const step_params *p, int32_t t, int32_t u, int32_t *coupled) {
+  for (int32_t i = p->tendon_dofadr[t]; i < p->tendon_dofadr[t + 1]; i++)
+    for (int32_t j = p->tendon_dofadr[u]; j < p->tendon_dofadr[u + 1]; j++)
+      couple_dofs(p->tendon_dof[i], p->tendon_dof[j], coupled);
+}
+
 /* What the tree and the scene's elements couple, active or not. */
 static void fill_coupled(const step_params *p, int32_t *coupled) {
   const abut_model *m = p->model;
@@ -57,7 +65,35 @@ static void fill_coupled(const step_params *p, int32_t *coupled) {
     const int32_t type = m->eq_type[e], a = m->eq_obj1[e], b = m->eq_obj2[e];
     if (type <= ABUT_EQUALITY_WELD) couple_bodies(p, a, b, coupled);
     if (type == ABUT_EQUALITY_JOINT && b >= 0) couple_dofs(m->jnt_dofadr[a], m->jnt_dofadr[b], coupled);
+    if (type == ABUT_EQUALITY_TENDON && b >= 0) couple_tendons(p, a, b, coupled);
   }
+  for (int32_t t = 0; t < m->ntendon; t++) couple_tendons(p, t, t, coupled);
+}
+
+/* Dofs of the tendons on which something acts. dofs: nv of scratch; adr, list NULL: only counts them. */
+static int64_t list_tendon_dofs(const abut_model *m, int32_t *dofs, int32_t *adr, int32_t *list) {
+  int64_t count = 0;
+  for (int32_t t = 0; t < m->ntendon; t++) {
+    const int32_t own = model_tendon_acts(m, t) ? model_tendon_dofs(m, t, dofs) : 0;
+    if (list && own) memcpy(list + count, dofs, (size_t)own * sizeof *list);
+    count += own;
+    if (adr) adr[t + 1] = (int32_t)count;
+  }
+  return count;
+}
+
+/* Lists them in the parameters. */
+static abut_status place_tendon_dofs(const abut_model *m, step_params *p) {
+  int32_t *dofs = calloc((size_t)m->nv + 1, sizeof *dofs);
+  int32_t *adr = calloc((size_t)m->ntendon + 1, sizeof *adr);
+  p->tendon_dofadr = adr;
+  p->ntendondof = dofs ? list_tendon_dofs(m, dofs, NULL, NULL) : 0;
+  int32_t *list = p->ntendondof <= INT32_MAX ? calloc((size_t)p->ntendondof + 1, sizeof *list) : NULL;
+  p->tendon_dof = list;
+  if (dofs && adr && list) list_tendon_dofs(m, dofs, adr, list);
+  free(dofs);
+  if (dofs && adr && list) return ABUT_OK;
+  return fail_with(ABUT_ERROR_MEMORY, "out of memory for %d tendons and %d dofs", m->ntendon, m->nv);
 }
 
 static void fill_bounds(const abut_model *m, double *box, double *radius) {
@@ -147,9 +183,12 @@ abut_status params_create(const abut_model *m, const abut_options *o, step_param
     fail_with(status, "out of memory for %d pairs and %d bodies", m->npair, m->nbody);
   } else {
     fill_paths(m, adr, path);
-    fill_coupled(p, coupled);
     fill_bounds(m, box, radius);
-    status = methods[o->method]->layout(m, p);
+    status = place_tendon_dofs(m, p);
+    if (status == ABUT_OK) {
+      fill_coupled(p, coupled);
+      status = methods[o->method]->layout(m, p);
+    }
   }
   if (status != ABUT_OK) params_destroy(p);
   return status;
@@ -160,6 +199,8 @@ void params_destroy(step_params *p) {
   free((void *)p->path_adr);
   free((void *)p->path);
   free((void *)p->coupled);
+  free((void *)p->tendon_dofadr);
+  free((void *)p->tendon_dof);
   free((void *)p->geom_box);
   free((void *)p->body_radius);
   memset(p, 0, sizeof *p);

@@ -8,7 +8,7 @@
 /* Where the fields lie, of an environment and of a contact. */
 static abut_status method_fields(const abut_model *m, step_params *k) {
   MODEL_SIZES(m)
-  __attribute__((unused)) const int64_t npt = k->npt;
+  __attribute__((unused)) const int64_t npt = k->npt, ntendondof = k->ntendondof;
   const int64_t work[WORK_NUM] = {
 #define WORK(name, count) count,
 #include "kernels/clock/clock.def"

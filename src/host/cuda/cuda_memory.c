@@ -44,6 +44,8 @@ size_t cuda_layout(const abut_batch *b, int team, char *base, device_batch *at) 
   at->path_adr = place(&p, m->nbody + 1, 4);
   at->path = place(&p, k->path_adr[m->nbody], 4);
   at->coupled = place(&p, m->nv, 4);
+  at->tendon_dofadr = place(&p, m->ntendon + 1, 4);
+  at->tendon_dof = place(&p, k->ntendondof, 4);
   at->geom_box = place(&p, 6 * (int64_t)m->ngeom, 8);
   at->body_radius = place(&p, m->nbody, 8);
   for (int i = 0; i < PARAM_COUNT; i++) {
@@ -128,6 +130,8 @@ abut_status cuda_fill(const abut_batch *b, int team, device_batch *at) {
   ATTEMPT(backend_cuda.write(b, at->path_adr, k.path_adr, ((size_t)m->nbody + 1) * 4));
   ATTEMPT(backend_cuda.write(b, at->path, k.path, (size_t)k.path_adr[m->nbody] * 4));
   ATTEMPT(backend_cuda.write(b, at->coupled, k.coupled, (size_t)m->nv * 4));
+  ATTEMPT(backend_cuda.write(b, at->tendon_dofadr, k.tendon_dofadr, ((size_t)m->ntendon + 1) * 4));
+  ATTEMPT(backend_cuda.write(b, at->tendon_dof, k.tendon_dof, (size_t)k.ntendondof * 4));
   ATTEMPT(backend_cuda.write(b, at->geom_box, k.geom_box, 6 * (size_t)m->ngeom * 8));
   ATTEMPT(backend_cuda.write(b, at->body_radius, k.body_radius, (size_t)m->nbody * 8));
   k.model = at->model_at;
@@ -135,6 +139,8 @@ abut_status cuda_fill(const abut_batch *b, int team, device_batch *at) {
   k.path_adr = at->path_adr;
   k.path = at->path;
   k.coupled = at->coupled;
+  k.tendon_dofadr = at->tendon_dofadr;
+  k.tendon_dof = at->tendon_dof;
   k.geom_box = at->geom_box;
   k.body_radius = at->body_radius;
   ATTEMPT(backend_cuda.write(b, at->params, &k, sizeof k));

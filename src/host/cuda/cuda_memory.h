@@ -17,7 +17,7 @@ typedef struct device_batch {
   parameter_array parameters[PARAM_COUNT];
   abut_model model, *model_at;
   pair_info *pairs;
-  int32_t *path_adr, *path, *coupled;
+  int32_t *path_adr, *path, *coupled, *tendon_dofadr, *tendon_dof;
   double *geom_box, *body_radius;
   char *own;   /* what the method has of its own in each lane group */
   char *tiles; /* arrays of lane groups, 1 or 32 of them interleaved in a tile */

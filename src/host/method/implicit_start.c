@@ -74,7 +74,8 @@ static placed_gap pair_gap(const stand *s, int32_t pair, double lift) {
   if (p->side[1].pointnum == 0) return overlap_plane_gap(&a, p->normal, p->offset);
   const placed_hull b = hull_at(s, &p->side[1], lift);
   const double bound = sphere_gap(&a, &b);
-  return bound > 0 ? (placed_gap){.gap = bound} : overlap_gap(&a, &b);
+  return bound > 0 ? (placed_gap){.gap = bound}
+                   : overlap_gap(&a, &b, 2 * s->params->options.implicit.max_separation);
 }
 
 /* Speed along the normal of a body's point, per unit of a dof; the largest. */

@@ -2,6 +2,7 @@
 #include "host/model/dynamics.h"
 #include "host/base/geometry.h"
 #include "host/base/status.h"
+#include "host/model/tendon.h"
 #include "host/shape/moment.h"
 #include <stdlib.h>
 
@@ -239,6 +240,18 @@ static double inverse_form(const abut_model *m, const tree_matrix *a, int32_t d,
   return sum;
 }
 
+/* The same for any x (nv, destroyed). */
+static double inverse_form_whole(const abut_model *m, const tree_matrix *a, double *x) {
+  double sum = 0;
+  for (int32_t d = m->nv - 1; d >= 0; d--) {
+    const double *own = a->value + a->row[d];
+    int64_t i = 1;
+    for (int32_t e = m->dof_parent[d]; e >= 0; e = m->dof_parent[e]) x[e] -= own[i++] * x[d];
+    sum += x[d] * x[d] / own[0];
+  }
+  return sum;
+}
+
 /* Whether a body is what MuJoCo calls simple with sliders only: a leaf that hangs on the world by slides
  * along different axes of its frame. Its inverse weights are that of its mass, armature left out. */
 static int is_slider(const abut_model *m, int32_t b) {
@@ -295,6 +308,25 @@ static void dof_weights(abut_model *m, const tree_matrix *a, int32_t j, double *
   }
 }
 
+/* What a tendon's armature adds between dofs of one chain; between others the matrix has no entries, in
+ * MuJoCo as here. x: nv of scratch. */
+static void add_tendon_armature(const abut_model *m, const model_pose *pose, tree_matrix *a, int32_t t,
+                                double *x) {
+  if (!(m->tendon_armature[t] > 0)) return;
+  model_tendon_length(m, m->qpos0, pose, t, x);
+  for (int32_t d = 0; d < m->nv; d++)
+    for (int32_t e = d, i = 0; e >= 0; e = m->dof_parent[e])
+      a->value[a->row[d] + i++] += m->tendon_armature[t] * x[d] * x[e];
+}
+
+/* Length and inverse weight of a tendon; a spring whose rest length is not given rests there. */
+static void tendon_weight(abut_model *m, const model_pose *pose, const tree_matrix *a, int32_t t, double *x) {
+  double *rest = m->tendon_lengthspring + 2 * (size_t)t;
+  m->tendon_length0[t] = model_tendon_length(m, m->qpos0, pose, t, x);
+  m->tendon_invweight0[t] = inverse_form_whole(m, a, x);
+  if (rest[0] == -1 && rest[1] == -1) rest[0] = rest[1] = m->tendon_length0[t];
+}
+
 abut_status model_inverse_weights(abut_model *model) {
   model_pose pose;
   tree_matrix a = {0};
@@ -304,9 +336,11 @@ abut_status model_inverse_weights(abut_model *model) {
   if (status == ABUT_OK && !x)
     status = fail_with(ABUT_ERROR_MEMORY, "dynamics: no memory for %d dofs", model->nv);
   if (status == ABUT_OK) {
+    for (int32_t t = 0; t < model->ntendon; t++) add_tendon_armature(model, &pose, &a, t, x);
     tree_matrix_factor(model, &a);
     for (int32_t b = 0; b < model->nbody; b++) body_weights(model, &pose, &a, b, x);
     for (int32_t j = 0; j < model->njnt; j++) dof_weights(model, &a, j, x);
+    for (int32_t t = 0; t < model->ntendon; t++) tendon_weight(model, &pose, &a, t, x);
   }
   free(x);
   tree_matrix_free(&a);

@@ -21,7 +21,8 @@ void model_pose_free(model_pose *pose);
 
 /* mass (nv x nv, row-major): joint-space inertia with armature (kg, kg m, kg m^2). */
 abut_status model_mass_matrix(const abut_model *model, const double *qpos, double *mass);
-/* Fills body_invweight0 and dof_invweight0 of a model whose other arrays are there. */
+/* Fills body_invweight0, dof_invweight0, tendon_invweight0, tendon_length0 and rest lengths of a model whose
+ * other arrays are there. */
 abut_status model_inverse_weights(abut_model *model);
 /* force (nv): what gravity does on each dof (N, N m). */
 abut_status model_gravity_force(const abut_model *model, const double *qpos, double *force);

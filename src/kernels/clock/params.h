@@ -41,9 +41,13 @@ typedef struct step_params {
   const int32_t *path_adr, *path; /* dofs that move body b, root first: path[path_adr[b] .. path_adr[b+1]) */
   const int32_t
       *coupled; /* smallest dof that dof d meets in H without contacts: of its tree, or by elements */
+  const int32_t *tendon_dofadr,
+      *tendon_dof;           /* dofs that may change a tendon's length, ascending: tendon_dof[
+                                tendon_dofadr[t] .. tendon_dofadr[t+1]); none: nothing acts on it */
   const double *geom_box;    /* bounding box of a geom in its body frame: center, half sizes (m), 6 each */
   const double *body_radius; /* largest distance of a body's points from its origin, radii included (m) */
   int64_t npt;               /* largest number of points of a pair */
+  int64_t ntendondof;        /* entries of tendon_dof */
   abut_options options;      /* resolved */
   field_layout work, slot;
 } step_params;

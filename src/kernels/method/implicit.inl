@@ -26,6 +26,7 @@ KERNEL void stage_begin(const step_params *k, lane_group *g, program_io *io) {
   for (int i = 0; i < 9 * nb; i++)
     AT(W(xmat_hat), i) =
         sel(live, AT(W(xmat_t), i) + (AT(W(xmat_t), i) - AT(W(xmat_try), i)), AT(W(xmat_hat), i));
+  if (m->ntendon) tendons_begin(k, w, live);
   integrate(k, W(qpos_t), W(qvel), splat(K(k->options.timestep)), 1, W(qpos_try));
   copy_sel(W(qpos_hat), W(qpos_try), m->nq, live);
   fill(W(arc), nb, zero());
@@ -256,8 +257,13 @@ KERNEL void stage_evaluate_close(const step_params *k, lane_group *g, program_io
   real energy = zero();
   (void)io;
   if (LEADER) {
+    if (m->ntendon) tendons_place(k, w, W(qpos), W(xpos), W(xmat), 1);
     energy = AT(W(energy), 0) + joints_energy(k, w, W(qpos), W(grad), W(hess));
     if (m->neq) energy = energy + equalities_energy(k, w, W(qpos), W(xpos), W(xmat), W(grad), W(hess));
+    if (m->ntendon) {
+      energy = energy + tendons_energy(k, w);
+      tendons_spread(k, w);
+    }
     composite(k, w);
   }
   TEAM_SYNC();
@@ -383,11 +389,13 @@ KERNEL void stage_try_open(const step_params *k, lane_group *g, program_io *io) 
     inside = mask_and(inside, ge(rmin(room.x, rmin(room.y, room.z)), arc));
   }
   SET(leaving) = bits_from_mask(mask_and(live, mask_not(inside)));
+  if (m->ntendon) tendons_place(k, w, W(qpos_try), W(xpos_try), W(xmat_try), 0);
   AT(W(energy_try), 0) =
       inertia_energy(k, w, W(xpos_try), W(xmat_try)) + joints_energy(k, w, W(qpos_try), 0, 0);
   if (m->neq)
     AT(W(energy_try), 0) =
         AT(W(energy_try), 0) + equalities_energy(k, w, W(qpos_try), W(xpos_try), W(xmat_try), 0, 0);
+  if (m->ntendon) AT(W(energy_try), 0) = AT(W(energy_try), 0) + tendons_energy(k, w);
 }
 
 /* Last: their sums. Sets accepted (a sufficient decrease, certified); halves the step of lanes that
@@ -452,7 +460,7 @@ KERNEL void stage_displace(const step_params *k, lane_group *g, program_io *io) 
   copy_sel(W(qpos_t), W(qpos_try), k->model->nq, live);
 }
 
-/* Energies at the step's end, for output: kinetic, gravity, contact, joint springs (J). */
+/* Energies at the step's end, for output: kinetic, gravity, contact, springs (J). */
 KERNEL void stage_energies(const step_params *k, lane_group *g, program_io *io) {
   STAGE_LOCALS(void) io;
   if (!LEADER) return;
@@ -483,5 +491,6 @@ KERNEL void stage_energies(const step_params *k, lane_group *g, program_io *io) 
     }
     if (type != ABUT_JOINT_FREE) out[3] = out[3] + K(0.5 * m->jnt_stiffness[j]) * d2;
   }
+  if (m->ntendon) out[3] = out[3] + tendons_springs(k, w);
   for (int i = 0; i < 4; i++) AT(W(energies), i) = out[i];
 }

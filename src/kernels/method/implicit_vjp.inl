@@ -268,8 +268,10 @@ KERNEL void stage_reverse_open(const step_params *k, lane_group *g, program_io *
   fill(W(bar_phi), 9 * m->nbody, zero());
   fill(W(body_force), 3 * m->nbody, zero());
   fill(W(body_phi), 9 * m->nbody, zero());
+  tendons_reverse(k, w);
   joints_vjp(k, w);
   equalities_vjp(k, w);
+  tendons_vjp(k, w);
 }
 
 /* Last: what passes through inertia and gravity; then all pose cotangents to q_t and
@@ -282,6 +284,10 @@ KERNEL void stage_reverse_close(const step_params *k, lane_group *g, program_io 
   for (int b = 1; b < m->nbody; b++)
     if (m->body_weldid[b] != 0) inertia_vjp(k, w, b);
   integrate(k, W(qpos_t), W(qvel), splat(K(-k->options.timestep)), 1, W(qpos_try));
+  if (m->ntendon) {
+    kinematics(k, w, W(qpos_try), W(xpos_try), W(xmat_try), W(xquat), 0);
+    tendons_before_vjp(k, w);
+  }
   poses_vjp(k, w, W(qpos_try));
   velocity_vjp(k, w, W(grad));
   copy_sel(W(body_force), W(bar_force), 3 * m->nbody, mask_from_bits(ALL_LANES));

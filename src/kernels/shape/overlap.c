@@ -6,7 +6,7 @@
 #include "kernels/shape/plane.inl"
 #include "kernels/shape/closest.inl"
 
-enum { ROUNDS = 60 };
+enum { ROUNDS = 60, REFINEMENTS = 30 };
 
 static point_set points_of(const placed_hull *h) {
   point_set set = {.shared = h->points, .num = h->num, .radius = h->radius, .weight = 1};
@@ -23,14 +23,33 @@ static void put_vec3(double out[3], vec3 v) {
   out[2] = v.z;
 }
 
-placed_gap overlap_gap(const placed_hull *a, const placed_hull *b) {
-  const point_set pa = points_of(a), pb = points_of(b);
+/* Of shapes whose surfaces are drawn in, by half of `erosion` each. */
+static placed_gap eroded_gap(const placed_hull *a, const placed_hull *b, double erosion) {
+  point_set pa = points_of(a), pb = points_of(b);
+  pa.radius -= 0.5 * erosion;
+  pb.radius -= 0.5 * erosion;
   const closest found = closest_points(&pa, &pb, rotation_of(a), vec_splat(a->x), rotation_of(b),
                                        vec_splat(b->x), 1, 1 - 1e-10, ROUNDS);
-  placed_gap out = {.gap = found.gap};
+  placed_gap out = {.gap = found.gap - erosion};
   put_vec3(out.normal, found.u);
   put_vec3(out.point, scale(0.5, add(found.a, found.b)));
   return out;
+}
+
+/* The search ends at the first direction that separates: where there is none, erosion makes one, the better
+ * the less is eroded. */
+placed_gap overlap_gap(const placed_hull *a, const placed_hull *b, double shallow) {
+  placed_gap best = eroded_gap(a, b, 0);
+  if (best.gap > 0) return best;
+  double erosion = shallow;
+  for (int i = 0; i < REFINEMENTS; i++) {
+    const placed_gap found = eroded_gap(a, b, erosion);
+    if (found.gap <= best.gap && i > 0) break;
+    if (found.gap > best.gap) best = found;
+    if (best.gap <= -shallow) break;
+    erosion = -best.gap * (1 + 1e-3);
+  }
+  return best;
 }
 
 placed_gap overlap_plane_gap(const placed_hull *a, const double normal[3], double offset) {

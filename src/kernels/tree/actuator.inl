@@ -157,11 +157,18 @@ FN real actuator_vjp(const step_params *k, real *w, int a, real q, real q_t, rea
 }
 
 /* Energy of all actuators at qpos. If grad is not null, adds to grad and hess at the same point. */
-FN real actuators_energy(const step_params *k, const real *w, const real *qpos, real *grad, real *hess,
+FN real actuators_energy(const step_params *k, real *w, const real *qpos, real *grad, real *hess,
                          real energy) {
   const abut_model *m = k->model;
   for (int a = 0; a < m->nu; a++) {
-    int j = m->actuator_trnid[2 * a], qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
+    int j = m->actuator_trnid[2 * a];
+    if (m->actuator_trntype[a] == ABUT_TRANSMISSION_TENDON) {
+      curve c = actuator_curve(k, w, a, AT(W(tendon_at), j), AT(W(tendon_t), j));
+      energy = energy + c.e;
+      tendon_add(k, w, j, c.g, c.h);
+      continue;
+    }
+    int qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
     curve c = actuator_curve(k, w, a, AT(qpos, qa), AT(W(qpos_t), qa));
     energy = energy + c.e;
     if (!grad) continue;
@@ -173,7 +180,13 @@ FN real actuators_energy(const step_params *k, const real *w, const real *qpos, 
 FN void actuators_vjp(const step_params *k, real *w) {
   const abut_model *m = k->model;
   for (int a = 0; a < m->nu; a++) {
-    int j = m->actuator_trnid[2 * a], qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
+    int j = m->actuator_trnid[2 * a];
+    if (m->actuator_trntype[a] == ABUT_TRANSMISSION_TENDON) {
+      real l = tendon_along(k, w, j);
+      tendon_add(k, w, j, actuator_vjp(k, w, a, AT(W(tendon_at), j), AT(W(tendon_t), j), l), zero());
+      continue;
+    }
+    int qa = m->jnt_qposadr[j], da = m->jnt_dofadr[j];
     real bar = actuator_vjp(k, w, a, AT(W(qpos), qa), AT(W(qpos_t), qa), AT(W(rhs), da));
     AT(W(bar_qpos), da) = AT(W(bar_qpos), da) + bar;
   }

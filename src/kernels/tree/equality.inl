@@ -1,6 +1,6 @@
 /* equality.inl: equality constraints (docs/step.md section 3): points of two bodies that coincide, frames
- * that do, two joints that follow each other. Each is a soft constraint (constraint.inl) whose impedance
- * comes from the size of its whole violation at the step's start. */
+ * that do, two joints or two tendons that follow each other. Each is a soft constraint (constraint.inl) whose
+ * impedance comes from the size of its whole violation at the step's start. */
 
 /* Rows of a connect or weld: the anchors' distance, then three pairs of axes, each of which counts by
  * scale^2/8: scale^2 sin^2(theta/2) in all, as in MuJoCo. */
@@ -101,21 +101,23 @@ FN void equality_link_vjp(const step_params *k, real *w, int e) {
   }
 }
 
-/* Two joints: r = (q1 - q1_0) - polynomial(q2 - q2_0). */
-typedef struct joint_tie {
+/* Two joints, or two tendons' lengths: r = (q1 - q1_0) - polynomial(q2 - q2_0). */
+typedef struct tie {
   real r, slope, bend; /* the polynomial's first and second derivative */
-} joint_tie;
-FN joint_tie equality_joints(const abut_model *m, int e, const real *qpos) {
-  const double *c = m->eq_polycoef + 5 * e;
-  int q1 = m->jnt_qposadr[m->eq_obj1[e]], j2 = m->eq_obj2[e];
-  real x = zero();
-  if (j2 >= 0) x = AT(qpos, m->jnt_qposadr[j2]) - K(m->qpos0[m->jnt_qposadr[j2]]);
-  joint_tie t;
+} tie;
+FN tie tie_of(const double *c, real first, real x) {
+  tie t;
   real value = (((x * K(c[4]) + K(c[3])) * x + K(c[2])) * x + K(c[1])) * x + K(c[0]);
   t.slope = ((x * K(4 * c[4]) + K(3 * c[3])) * x + K(2 * c[2])) * x + K(c[1]);
   t.bend = (x * K(12 * c[4]) + K(6 * c[3])) * x + K(2 * c[2]);
-  t.r = AT(qpos, q1) - K(m->qpos0[q1]) - value;
+  t.r = first - value;
   return t;
+}
+FN tie equality_joints(const abut_model *m, int e, const real *qpos) {
+  int q1 = m->jnt_qposadr[m->eq_obj1[e]], j2 = m->eq_obj2[e];
+  real x = zero();
+  if (j2 >= 0) x = AT(qpos, m->jnt_qposadr[j2]) - K(m->qpos0[m->jnt_qposadr[j2]]);
+  return tie_of(m->eq_polycoef + 5 * e, AT(qpos, q1) - K(m->qpos0[q1]), x);
 }
 FN soft equality_joints_at(const abut_model *m, int e, real r_t) {
   int j2 = m->eq_obj2[e];
@@ -126,7 +128,7 @@ FN soft equality_joints_at(const abut_model *m, int e, real r_t) {
 FN real equality_joint(const step_params *k, real *w, int e, const real *qpos, real *grad, real *hess) {
   const abut_model *m = k->model;
   int d1 = m->jnt_dofadr[m->eq_obj1[e]], j2 = m->eq_obj2[e];
-  joint_tie now = equality_joints(m, e, qpos);
+  tie now = equality_joints(m, e, qpos);
   real r_t = equality_joints(m, e, W(qpos_t)).r;
   curve c = soft_curve(equality_joints_at(m, e, r_t), now.r, r_t, K(k->options.timestep));
   if (!grad) return c.e;
@@ -143,12 +145,59 @@ FN real equality_joint(const step_params *k, real *w, int e, const real *qpos, r
 FN void equality_joint_vjp(const step_params *k, real *w, int e) {
   const abut_model *m = k->model;
   int d1 = m->jnt_dofadr[m->eq_obj1[e]], j2 = m->eq_obj2[e], d2 = j2 < 0 ? 0 : m->jnt_dofadr[j2];
-  joint_tie now = equality_joints(m, e, W(qpos)), start = equality_joints(m, e, W(qpos_t));
+  tie now = equality_joints(m, e, W(qpos)), start = equality_joints(m, e, W(qpos_t));
   real l = AT(W(rhs), d1);
   if (j2 >= 0) l = l - now.slope * AT(W(rhs), d2);
   real bar = -l * soft_curve_vjp(equality_joints_at(m, e, start.r), now.r, start.r, K(k->options.timestep));
   AT(W(bar_qpos), d1) = AT(W(bar_qpos), d1) + bar;
   if (j2 >= 0) AT(W(bar_qpos), d2) = AT(W(bar_qpos), d2) - start.slope * bar;
+}
+
+FN tie equality_tendons(const abut_model *m, int e, const real *length) {
+  int t1 = m->eq_obj1[e], t2 = m->eq_obj2[e];
+  real x = zero();
+  if (t2 >= 0) x = AT(length, t2) - K(m->tendon_length0[t2]);
+  return tie_of(m->eq_polycoef + 5 * e, AT(length, t1) - K(m->tendon_length0[t1]), x);
+}
+FN double tendons_invweight(const abut_model *m, int e) {
+  int t2 = m->eq_obj2[e];
+  return m->tendon_invweight0[m->eq_obj1[e]] + (t2 >= 0 ? m->tendon_invweight0[t2] : 0);
+}
+FN int equality_ties(const abut_model *m, int e) {
+  return m->eq_active[e] && m->eq_type[e] == ABUT_EQUALITY_TENDON && tendons_invweight(m, e) > 0;
+}
+/* -h (grad L1 grad L2^T + transpose) into H. */
+FN void tendons_cross(const step_params *k, real *w, int t1, int t2, real h) {
+  for (int n = k->tendon_dofadr[t1]; n < k->tendon_dofadr[t1 + 1]; n++)
+    for (int l = k->tendon_dofadr[t2]; l < k->tendon_dofadr[t2 + 1]; l++) {
+      int d = k->tendon_dof[n], e = k->tendon_dof[l];
+      real *at = d > e ? hess_at(W(hess), d, e) : hess_at(W(hess), e, d);
+      *at = *at - h * AT(W(tendon_slope), n) * AT(W(tendon_slope), l) * K(d == e ? 2 : 1);
+    }
+}
+FN real equality_tendon(const step_params *k, real *w, int e, int derive) {
+  const abut_model *m = k->model;
+  int t1 = m->eq_obj1[e], t2 = m->eq_obj2[e];
+  tie now = equality_tendons(m, e, W(tendon_at));
+  real r_t = equality_tendons(m, e, W(tendon_t)).r;
+  soft p = soft_at(m->eq_solref + 2 * e, m->eq_solimp + 5 * e, tendons_invweight(m, e), r_t);
+  curve c = soft_curve(p, now.r, r_t, K(k->options.timestep));
+  tendon_add(k, w, t1, c.g, c.h);
+  if (t2 < 0) return c.e;
+  tendon_add(k, w, t2, -c.g * now.slope, c.h * now.slope * now.slope - c.g * now.bend);
+  if (derive) tendons_cross(k, w, t1, t2, c.h * now.slope);
+  return c.e;
+}
+FN void equality_tendon_vjp(const step_params *k, real *w, int e) {
+  const abut_model *m = k->model;
+  int t1 = m->eq_obj1[e], t2 = m->eq_obj2[e];
+  tie now = equality_tendons(m, e, W(tendon_at)), start = equality_tendons(m, e, W(tendon_t));
+  soft p = soft_at(m->eq_solref + 2 * e, m->eq_solimp + 5 * e, tendons_invweight(m, e), start.r);
+  real l = tendon_along(k, w, t1);
+  if (t2 >= 0) l = l - now.slope * tendon_along(k, w, t2);
+  real bar = -l * soft_curve_vjp(p, now.r, start.r, K(k->options.timestep));
+  tendon_add(k, w, t1, bar, zero());
+  if (t2 >= 0) tendon_add(k, w, t2, -start.slope * bar, zero());
 }
 
 /* Energy of all equalities at a configuration and its poses; with grad, derivatives at the iterate. */
@@ -160,6 +209,7 @@ OUTLINE real equalities_energy(const step_params *k, real *w, const real *qpos, 
     if (equality_links(m, e)) energy = energy + equality_link(k, w, e, xpos, xmat, grad != 0);
     if (m->eq_active[e] && m->eq_type[e] == ABUT_EQUALITY_JOINT)
       energy = energy + equality_joint(k, w, e, qpos, grad, hess);
+    if (equality_ties(m, e)) energy = energy + equality_tendon(k, w, e, grad != 0);
   }
   return energy;
 }
@@ -168,5 +218,6 @@ OUTLINE void equalities_vjp(const step_params *k, real *w) {
   for (int e = 0; e < m->neq; e++) {
     if (equality_links(m, e)) equality_link_vjp(k, w, e);
     if (m->eq_active[e] && m->eq_type[e] == ABUT_EQUALITY_JOINT) equality_joint_vjp(k, w, e);
+    if (equality_ties(m, e)) equality_tendon_vjp(k, w, e);
   }
 }
