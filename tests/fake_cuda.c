@@ -20,6 +20,8 @@
 
 enum { LOOPS = 1024, NODES = 512 };
 
+enum { COMMIT_NUMBERS = 5 }; /* of the control kernel with most: environments, bytes of what is committed */
+
 /* Work on a stream, or a node of a graph. Nothing runs before somebody waits for it. */
 typedef enum node_kind {
   NODE_LAUNCH,
@@ -35,7 +37,7 @@ typedef struct node {
   const void *kernel;
   struct dim3 grid, block;
   char *pointers[3];
-  int numbers[4];
+  int numbers[COMMIT_NUMBERS];
   int64_t generation;
   program_io *io; /* of begin, by value: owned */
   cudaGraphConditionalHandle handle;
@@ -339,7 +341,7 @@ static void member(void *arg) {
 static void call_control(const node *n, int which) {
   void (*again)(const program_io *, int, cudaGraphConditionalHandle);
   void (*begin)(program_io *, program_io);
-  void (*commit)(program_io *, int, int, int, int);
+  void (*commit)(program_io *, int, int, int, int, int);
   void (*gate)(program_tally *, int64_t, cudaGraphConditionalHandle);
   void *to = n->pointers[0];
   memcpy(&again, &n->kernel, sizeof again);
@@ -348,7 +350,8 @@ static void call_control(const node *n, int which) {
   memcpy(&gate, &n->kernel, sizeof gate);
   if (which == CONTROL_again) again(to, n->numbers[0], n->handle);
   if (which == CONTROL_begin) begin(to, *n->io);
-  if (which == CONTROL_commit) commit(to, n->numbers[0], n->numbers[1], n->numbers[2], n->numbers[3]);
+  if (which == CONTROL_commit)
+    commit(to, n->numbers[0], n->numbers[1], n->numbers[2], n->numbers[3], n->numbers[4]);
   if (which == CONTROL_gate) gate(to, n->generation, n->handle);
 }
 
@@ -487,7 +490,8 @@ static void read_control(node *n, int which, void **args) {
   if (which == CONTROL_again) memcpy(&n->handle, args[2], sizeof n->handle);
   if (which == CONTROL_gate) memcpy(&n->generation, args[1], sizeof n->generation);
   if (which == CONTROL_gate) memcpy(&n->handle, args[2], sizeof n->handle);
-  for (int i = 0; which == CONTROL_commit && i < 4; i++) memcpy(&n->numbers[i], args[i + 1], sizeof(int));
+  for (int i = 0; which == CONTROL_commit && i < COMMIT_NUMBERS; i++)
+    memcpy(&n->numbers[i], args[i + 1], sizeof(int));
   if (which == CONTROL_begin) {
     n->io = new_zeroed(sizeof *n->io);
     memcpy(n->io, args[1], sizeof *n->io);
