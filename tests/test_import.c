@@ -139,6 +139,19 @@ TEST(margins_are_noted) {
   abut_model_destroy(model);
 }
 
+TEST(friction_beyond_sliding_is_noted) {
+  abut_model *model = NULL;
+  CHECK_STATUS(load(SCENE("", "<geom size='.1' condim='4'/>", ""), &model), ABUT_OK);
+  CHECK(model && strstr(abut_model_warnings(model),
+                        "the torsional and rolling friction of 1 geom and pairs (condim 4, 6) is ignored"));
+  abut_model_destroy(model);
+  CHECK_STATUS(
+      load(SCENE("", "", "<contact><pair geom1='ga' geom2='gb' friction='1 .5 0 0 0'/></contact>"), &model),
+      ABUT_OK);
+  CHECK(model && strstr(abut_model_warnings(model), "1 pair with two coefficients: the larger counts"));
+  abut_model_destroy(model);
+}
+
 TEST(joints) {
   abut_model *model = NULL;
   CHECK_STATUS(

@@ -229,6 +229,24 @@ static void note_margins(const mjModel *mj, finding_list *findings) {
                  PLURAL(joints), joint_largest);
 }
 
+/* Friction is sliding friction here, the same along both tangents. */
+static void note_friction(const mjModel *mj, finding_list *findings) {
+  int turning = 0, uneven = 0;
+  for (int i = 0; i < mj->ngeom; i++)
+    turning += import_geom_collides(mj, i) && mj->geom_condim[i] >= 4 && mj->geom_friction[3 * i + 1] > 0;
+  for (int i = 0; i < mj->npair; i++) {
+    turning += mj->pair_dim[i] >= 4 && mj->pair_friction[5 * i + 2] > 0;
+    uneven += mj->pair_dim[i] >= 3 && mj->pair_friction[5 * i] != mj->pair_friction[5 * i + 1];
+  }
+  if (turning)
+    findings_add(findings, FINDING_NOTE,
+                 "the torsional and rolling friction of %d geom%s and pairs (condim 4, 6) is ignored",
+                 turning, PLURAL(turning));
+  if (uneven)
+    findings_add(findings, FINDING_NOTE, "%d pair%s with two coefficients: the larger counts", uneven,
+                 PLURAL(uneven));
+}
+
 void import_refuse(const struct mjModel_ *mj, finding_list *findings) {
   refuse_options(mj, findings);
   refuse_bodies(mj, findings);
@@ -239,6 +257,7 @@ void import_refuse(const struct mjModel_ *mj, finding_list *findings) {
   refuse_soft_parts(mj, findings);
   import_refuse_extras(mj, findings);
   note_margins(mj, findings);
+  note_friction(mj, findings);
 }
 
 #endif
