@@ -7,7 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { START = 8, COUNTS = 12, SURFACE_COUNTS = 6, HEADER = START + 4 * COUNTS + 4 + 32, SEAL = 8 };
+#define ONE(name) +1
+enum {
+  START = 8,
+  COUNTS = 0 MODEL_COUNTS(ONE),
+  SURFACE_COUNTS = 0 MODEL_SURFACE_COUNTS(ONE),
+  HEADER = START + 4 * COUNTS + 4 + sizeof(abut_scene_options),
+  SEAL = 8
+};
 /* scenes above these are read, but not stepped: the fuzzer must stay fast */
 enum { MOST_DOFS = 32, MOST_PAIRS = 64, MOST_BYTES = 1 << 15, MOST_MEMORY = 1 << 25 };
 
@@ -107,7 +114,7 @@ static void seal(uint8_t *bytes, size_t size) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  int surfaces = size > 4 && data[4] == 3;
+  int surfaces = size > 4 && data[4] == 5;
   size_t wanted = size < HEADER + 4 * SURFACE_COUNTS ? 0 : length_by_counts(data, surfaces);
   uint8_t *bytes = calloc(1, size > wanted ? size : wanted + 1);
   if (!bytes) return 0;
